@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the core offers to the layers above it and to its own files.
+ */
+#ifndef SP_CORE_CORE_H
+#define SP_CORE_CORE_H
+
+#include "os/atomic.h"
+#include "os/os.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <syncpoint/syncpoint.h>
+
+#if defined(__GNUC__)
+#define SP_PRINTF(format_at, args_at) __attribute__((format(printf, format_at, args_at)))
+#else
+#define SP_PRINTF(format_at, args_at)
+#endif
+
+#define SP_LIKELY(x) __builtin_expect(!!(x), 1)
+#define SP_ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+#define SP_CONTAINER_OF(pointer, type, member)                                                     \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+/* ---- Errors (error.c) ---- */
+
+/* Both set sp_last_error() and return `status`, so that a failing path is one line. */
+sp_status sp_fail(sp_status status, const char *format, ...) SP_PRINTF(2, 3);
+sp_status sp_fail_native(sp_status status, sp_backend backend, int64_t code, const char *call,
+                         const char *format, ...) SP_PRINTF(5, 6);
+
+/* Fills a record without making it the last error. */
+void sp_error_format(sp_error *error, sp_status status, const char *format, ...) SP_PRINTF(3, 4);
+
+/* Makes a stored record the last error and returns its status. */
+sp_status sp_fail_with(const sp_error *error);
+
+void sp_log_message(const sp_log *log, sp_log_level level, const char *format, ...)
+    SP_PRINTF(3, 4);
+
+#define SP_CHECK_ARGUMENT(condition, message)                                                      \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            return sp_fail(SP_ERROR_INVALID_ARGUMENT, "%s: %s", __func__, message);                \
+    } while (0)
+
+/* ---- Waiters (waiter.c) ---- */
+
+/* Internal features, refused from outside. */
+enum {
+    SP_FEATURE_COMPOSITE = 1 << 16, /* ops is a sp_composite_ops                                */
+    SP_FEATURE_ONESHOT = 1 << 17    /* the waiter is a sp_oneshot                               */
+};
+
+/* Chains and slots: made of other points. */
+typedef struct sp_composite_ops {
+    sp_waiter_ops base;
+    /* The first member that is not known reached: PENDING and *member (borrowed, lives as long as
+     * the composite). SP_OK: all are. NOT_SUBMITTED: there is no member yet. Never recurses. */
+    sp_status (*next)(sp_waiter *composite, const sp_point **member);
+    /* Blocks until there is a member or the deadline passed. For those that answer NOT_SUBMITTED. */
+    sp_status (*block)(sp_waiter *composite, uint64_t deadline_ns);
+} sp_composite_ops;
+
+/* For waiters of our own: the table is right, so this cannot fail. */
+void sp_waiter_setup(sp_waiter *waiter, const sp_waiter_ops *ops);
+
+/* One-shot waiters have the value 1. */
+static inline uint64_t sp_point_target(const sp_point *point)
+{
+    return (point->waiter->features & SP_FEATURE_COUNTING) ? point->value : 1;
+}
+
+static inline bool sp_waiter_known_reached(const sp_waiter *waiter, uint64_t value)
+{
+    return value <= sp_load64(&waiter->reached);
+}
+
+static inline bool sp_waiter_is_forked(const sp_waiter *waiter)
+{
+    return waiter->fork_generation != sp_os_fork_generation;
+}
+
+sp_status sp_fail_forked(void);
+
+/* The stored failure of `value` as the last error, or SP_OK if it has not failed. */
+sp_status sp_waiter_check_failed(sp_waiter *waiter, uint64_t value);
+
+/* Probes a waiter that is no composite: SP_OK, PENDING, NOT_SUBMITTED or an error; keeps what it
+ * learns. */
+sp_status sp_waiter_probe(sp_waiter *waiter, uint64_t value);
+
+/* Keeps an error that will not go away as the waiter's failure. Returns what the caller shall say:
+ * `status`, or SP_OK if the value turns out to be reached. */
+sp_status sp_waiter_keep_error(sp_waiter *waiter, uint64_t value, sp_status status);
+
+/* ---- One-shot signals (oneshot.c) ---- */
+
+/* The life of one signal operation:
+ *
+ *   UNSUBMITTED -> SUBMITTED -> CLAIMED -> REACHED
+ *                      |           '-> SUBMITTED (the claiming submit failed)
+ *                      '-> CONSUMED (used up by somebody whom we cannot watch)
+ *
+ * A failure is the waiter's own (sp_waiter_fail), not a state here. */
+enum {
+    SP_ONESHOT_UNSUBMITTED = 0,
+    SP_ONESHOT_SUBMITTED = 1,
+    SP_ONESHOT_CLAIMED = 2, /* one wait owns the signal; it says when that wait is done         */
+    SP_ONESHOT_CONSUMED = 3
+};
+
+typedef struct sp_oneshot {
+    sp_waiter base;
+    uint32_t state;
+} sp_oneshot;
+
+void sp_oneshot_setup(sp_oneshot *oneshot, const sp_waiter_ops *ops, uint32_t state);
+
+/* SP_OK: the caller owns the signal. NOT_SUBMITTED, or INVALID_STATE if another has it. */
+sp_status sp_oneshot_claim(sp_oneshot *oneshot);
+void sp_oneshot_unclaim(sp_oneshot *oneshot);
+
+/* ---- Points (point.c) ---- */
+
+/* NULL, forged and forked points are errors, carriers are NOT_SUPPORTED; SP_OK: the point can be
+ * waited on. `waiter` is NULL for a point that is complete. */
+sp_status sp_point_check(const sp_point *point, sp_waiter **waiter);
+
+/* Chains and slots in order: calls back for each leaf that is not known reached. Stops at the first
+ * status that is not SP_OK and returns it. NOT_SUBMITTED for an unset slot. */
+sp_status sp_point_visit_leaves(const sp_point *point,
+                                sp_status (*visit)(void *user, const sp_point *leaf), void *user);
+
+/* ---- Chains and slots (chain.c, slot.c) ---- */
+
+/* Chains are kept balanced and slots nest a bounded number of levels, so walking down either may
+ * recurse. */
+#define SP_SLOT_MAX_LEVELS 16
+
+bool sp_point_is_chain(const sp_point *point);
+const sp_point *sp_chain_first(const sp_point *chain); /* borrowed from the chain */
+const sp_point *sp_chain_then(const sp_point *chain);
+
+bool sp_point_is_slot(const sp_point *point);
+/* What the slot was set to, borrowed from it; NULL while it is not set. */
+const sp_point *sp_slot_target(const sp_point *slot);
+
+/* ---- Wait engine (wait.c, wait_many.c) ---- */
+
+#define SP_WAIT_SLICE UINT64_C(5000000) /* 5 ms: the longest time in one blocking driver call */
+
+/* Sleeps a little longer each time while polling: 2 to 100 us, as measured to be a good trade. */
+typedef struct sp_backoff {
+    uint64_t sleep_ns;
+} sp_backoff;
+
+uint64_t sp_backoff_next(sp_backoff *backoff); /* how long to sleep this time */
+
+/* Gives way to a thread that needs a lock which the driver, or a layer above it, holds while it
+ * waits: call it after each driver wait that timed out. */
+void sp_pause_between_slices(uint64_t deadline_ns);
+
+/* Blocks on a leaf, not known reached, for one slice. Only an error is told: look again. */
+sp_status sp_point_block_slice(const sp_point *leaf, uint64_t deadline_ns, sp_backoff *backoff);
+
+/* The member that a wait on `point` waits for now, found through chains and slots, probed. SP_OK:
+ * all reached. PENDING or NOT_SUBMITTED: *leaf is it, borrowed from the point. Else an error. */
+sp_status sp_point_front(const sp_point *point, const sp_point **leaf);
+
+/* What arm() was given, for waiters that keep a list. Lists are the waiter's, under its lock. */
+typedef struct sp_waker_list {
+    sp_waker *first;
+} sp_waker_list;
+
+void sp_waker_list_add(sp_waker_list *list, sp_waker *waker, uint64_t value);
+void sp_waker_list_remove(sp_waker_list *list, sp_waker *waker);
+/* Wakes those with a value of at most `reached`; they stay in the list. */
+void sp_waker_list_wake(const sp_waker_list *list, uint64_t reached);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One signal operation of a primitive that a wait uses up.
+ */
+#include "core.h"
+
+void sp_oneshot_setup(sp_oneshot *oneshot, const sp_waiter_ops *ops, uint32_t state)
+{
+    sp_waiter_setup(&oneshot->base, ops);
+    assert(oneshot->base.features & SP_FEATURE_ONESHOT);
+    sp_store32(&oneshot->state, state);
+}
+
+sp_status sp_oneshot_claim(sp_oneshot *oneshot)
+{
+    sp_status failed = sp_waiter_check_failed(&oneshot->base, 1);
+    if (failed != SP_OK)
+        return failed;
+    if (sp_cas32(&oneshot->state, SP_ONESHOT_SUBMITTED, SP_ONESHOT_CLAIMED))
+        return SP_OK;
+    if (sp_load32(&oneshot->state) == SP_ONESHOT_UNSUBMITTED)
+        return SP_NOT_SUBMITTED;
+    return sp_fail(SP_ERROR_INVALID_STATE,
+                   "%s: another wait has used this signal up; one signal serves one wait",
+                   oneshot->base.ops->name);
+}
+
+void sp_oneshot_unclaim(sp_oneshot *oneshot)
+{
+    bool was_claimed = sp_cas32(&oneshot->state, SP_ONESHOT_CLAIMED, SP_ONESHOT_SUBMITTED);
+    assert(was_claimed);
+    (void)was_claimed;
+}
+
+sp_status sp_point_mark_submitted(const sp_point *point)
+{
+    sp_waiter *waiter;
+    sp_status status = sp_point_check(point, &waiter);
+    if (status != SP_OK)
+        return status;
+    if (!waiter || !(waiter->features & SP_FEATURE_ONESHOT))
+        return sp_fail(SP_ERROR_NOT_SUPPORTED,
+                       "sp_point_mark_submitted: only one signal of a binary tracks submission");
+    status = sp_waiter_check_failed(waiter, 1);
+    if (status != SP_OK)
+        return sp_fail(SP_ERROR_INVALID_STATE, "sp_point_mark_submitted: the signal has failed");
+    sp_oneshot *oneshot = SP_CONTAINER_OF(waiter, sp_oneshot, base);
+    sp_cas32(&oneshot->state, SP_ONESHOT_UNSUBMITTED, SP_ONESHOT_SUBMITTED);
+    return SP_OK;
+}

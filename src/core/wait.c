@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waiting for one point: what is known, a probe, a short spin, then the primitive's own wait in
+ * slices, or polling where that notices sooner.
+ */
+#include "core.h"
+
+#define BACKOFF_FIRST UINT64_C(2000)
+#define BACKOFF_LAST UINT64_C(100000)
+
+#define SLICE_PAUSE UINT64_C(60000) /* long enough for a thread to wake and take a lock */
+
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+uint64_t sp_backoff_next(sp_backoff *backoff)
+{
+    uint64_t next = backoff->sleep_ns + backoff->sleep_ns / 2;
+    backoff->sleep_ns = next < BACKOFF_FIRST ? BACKOFF_FIRST : earlier(next, BACKOFF_LAST);
+    return backoff->sleep_ns;
+}
+
+static void sleep_for(uint64_t ns, uint64_t deadline_ns)
+{
+    sp_os_sleep_until(earlier(sp_os_now_ns() + ns, deadline_ns));
+}
+
+void sp_pause_between_slices(uint64_t deadline_ns) { sleep_for(SLICE_PAUSE, deadline_ns); }
+
+/* Where one step down from `point` leads: PENDING and *member for a composite with work left. */
+static sp_status step_down(const sp_point *point, const sp_point **member)
+{
+    sp_waiter *waiter = point->waiter;
+    if (!waiter || sp_waiter_known_reached(waiter, sp_point_target(point)))
+        return SP_OK;
+    *member = NULL;
+    if (!(waiter->features & SP_FEATURE_COMPOSITE))
+        return sp_waiter_probe(waiter, sp_point_target(point));
+    sp_status failed = sp_waiter_check_failed(waiter, 1);
+    if (failed != SP_OK)
+        return failed;
+    return ((const sp_composite_ops *)(const void *)waiter->ops)->next(waiter, member);
+}
+
+sp_status sp_point_front(const sp_point *point, const sp_point **leaf)
+{
+    const sp_point *at = point;
+    for (;;) {
+        const sp_point *member = NULL;
+        sp_status status = step_down(at, &member);
+        if (status == SP_PENDING && member) {
+            at = member;
+            continue;
+        }
+        /* A member is done: its composite, asked again, knows that now and names the next. */
+        if (status == SP_OK && at != point) {
+            at = point;
+            continue;
+        }
+        *leaf = at;
+        return status;
+    }
+}
+
+static sp_status poll_any_kind(const sp_point *point)
+{
+    sp_waiter *waiter;
+    const sp_point *leaf;
+    sp_status status = sp_point_check(point, &waiter);
+    if (status != SP_OK || !waiter)
+        return status;
+    return sp_point_front(point, &leaf);
+}
+
+sp_status sp_poll(const sp_point *point)
+{
+    if (SP_LIKELY(point && point->waiter && !sp_waiter_is_forked(point->waiter))) {
+        sp_waiter *waiter = point->waiter;
+        uint64_t target = sp_point_target(point);
+        if (sp_waiter_known_reached(waiter, target))
+            return SP_OK;
+        if (SP_LIKELY(!(waiter->features & SP_FEATURE_COMPOSITE)))
+            return sp_waiter_probe(waiter, target);
+    }
+    return poll_any_kind(point);
+}
+
+sp_status sp_point_block_slice(const sp_point *leaf, uint64_t deadline_ns, sp_backoff *backoff)
+{
+    sp_waiter *waiter = leaf->waiter;
+    uint64_t slice_end = earlier(sp_os_now_ns() + SP_WAIT_SLICE, deadline_ns);
+    if (waiter->features & SP_FEATURE_COMPOSITE)
+        return ((const sp_composite_ops *)(const void *)waiter->ops)->block(waiter, slice_end);
+    if (!(waiter->features & SP_FEATURE_BLOCK) || (waiter->features & SP_FEATURE_POLL)) {
+        sleep_for(sp_backoff_next(backoff), deadline_ns);
+        return SP_OK;
+    }
+    uint64_t target = sp_point_target(leaf);
+    sp_status status = waiter->ops->block(waiter, target, slice_end);
+    if (status == SP_OK)
+        sp_waiter_reached(waiter, target);
+    else if (status < 0)
+        return sp_waiter_keep_error(waiter, target, status);
+    else
+        sp_pause_between_slices(deadline_ns);
+    return SP_OK;
+}
+
+static bool waiting(sp_status status) { return status == SP_PENDING || status == SP_NOT_SUBMITTED; }
+
+static sp_status wait_until(const sp_point *point, uint64_t deadline_ns, uint64_t spin_ns)
+{
+    const sp_point *leaf;
+    sp_backoff backoff = {0};
+    uint64_t spin_end = earlier(sp_deadline_ns(spin_ns), deadline_ns);
+    for (;;) {
+        sp_status status = sp_point_front(point, &leaf);
+        if (!waiting(status))
+            return status;
+        uint64_t now = sp_os_now_ns();
+        if (now >= deadline_ns)
+            return status == SP_PENDING ? SP_TIMEOUT : status;
+        if (now < spin_end) {
+            sp_cpu_relax();
+            continue;
+        }
+        status = sp_point_block_slice(leaf, deadline_ns, &backoff);
+        if (status != SP_OK)
+            return status;
+    }
+}
+
+static sp_status wait_for(const sp_point *point, uint64_t timeout_ns, uint64_t spin_ns)
+{
+    sp_waiter *waiter;
+    sp_status status = sp_point_check(point, &waiter);
+    if (status != SP_OK || !waiter)
+        return status;
+    if (sp_waiter_known_reached(waiter, sp_point_target(point)))
+        return SP_OK;
+    return wait_until(point, sp_deadline_ns(timeout_ns), spin_ns);
+}
+
+sp_status sp_wait(const sp_point *point)
+{
+    return wait_for(point, SP_TIMEOUT_DEFAULT, SP_SPIN_DEFAULT);
+}
+
+sp_status sp_wait_timeout(const sp_point *point, uint64_t timeout_ns)
+{
+    return wait_for(point, timeout_ns, SP_SPIN_DEFAULT);
+}
+
+sp_status sp_wait_with(const sp_point *point, const sp_wait_options *options)
+{
+    SP_CHECK_ARGUMENT(options, "options are required");
+    SP_CHECK_ARGUMENT(options->size == sizeof(*options), "options->size is not its size");
+    return wait_for(point, options->timeout_ns, options->spin_ns);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The base of every primitive: references, what is known reached, the sticky failure.
+ *
+ * `reached` and `failed_from` together never change an answer that was given: `reached` stays below
+ * `failed_from`, and `failed_from` is only ever set above `reached`. Both are written under `lock`;
+ * the fast path reads `reached` alone.
+ */
+#include "core.h"
+
+#include <stdlib.h>
+
+/* What failures share when there is no memory to keep their own cause. */
+static sp_error lost_cause = {
+    .status = SP_ERROR_FAILED,
+    .cause = SP_ERROR_OUT_OF_MEMORY,
+    .message = "the primitive failed; there was no memory left to keep the cause",
+};
+
+static const char *check_pair(uint32_t features, uint32_t feature, bool first, bool second)
+{
+    bool wanted = (features & feature) != 0;
+    if (first == wanted && second == wanted)
+        return NULL;
+    return wanted ? "a feature without its function" : "a function without its feature";
+}
+
+/* Why the table cannot be used, or NULL. */
+static const char *check_ops(const sp_waiter_ops *ops)
+{
+    if (ops->size != sizeof(sp_waiter_ops))
+        return "size is not sizeof(sp_waiter_ops)";
+    bool composite = (ops->features & SP_FEATURE_COMPOSITE) != 0;
+    if (!ops->destroy || !ops->name || (!ops->probe && !composite))
+        return "probe, destroy and name are required";
+    const char *why = check_pair(ops->features, SP_FEATURE_BLOCK, ops->block, ops->block);
+    if (!why)
+        why = check_pair(ops->features, SP_FEATURE_ARM, ops->arm, ops->disarm);
+    if (!why)
+        why = check_pair(ops->features, SP_FEATURE_GROUP, ops->group, ops->block_many);
+    if (!why && (ops->features & SP_FEATURE_COUNTING) && (ops->features & SP_FEATURE_CONSUMING))
+        why = "COUNTING and CONSUMING exclude each other";
+    return why;
+}
+
+void sp_waiter_setup(sp_waiter *waiter, const sp_waiter_ops *ops)
+{
+    assert(!check_ops(ops));
+    sp_os_watch_forks();
+    *waiter = (sp_waiter){
+        .ops = ops,
+        .refs = 1,
+        .features = ops->features,
+        .fork_generation = sp_os_fork_generation,
+        .failed_from = UINT64_MAX,
+    };
+}
+
+sp_status sp_waiter_init(sp_waiter *waiter, const sp_waiter_ops *ops)
+{
+    const uint32_t known = SP_FEATURE_COUNTING | SP_FEATURE_CONSUMING | SP_FEATURE_BLOCK |
+                           SP_FEATURE_ARM | SP_FEATURE_GROUP | SP_FEATURE_POLL;
+    SP_CHECK_ARGUMENT(waiter && ops, "waiter and ops are required");
+    const char *why = check_ops(ops);
+    if (!why && (ops->features & ~known))
+        why = "unknown feature bits";
+    if (why)
+        return sp_fail(SP_ERROR_INVALID_ARGUMENT, "sp_waiter_init: %s", why);
+    sp_waiter_setup(waiter, ops);
+    return SP_OK;
+}
+
+sp_waiter *sp_waiter_ref(sp_waiter *waiter)
+{
+    if (waiter)
+        sp_ref_inc(&waiter->refs);
+    return waiter;
+}
+
+void sp_waiter_unref(sp_waiter *waiter)
+{
+    if (!waiter || !sp_ref_dec(&waiter->refs))
+        return;
+    sp_error *failure = waiter->failure;
+    waiter->ops->destroy(waiter);
+    if (failure != &lost_cause)
+        free(failure);
+}
+
+bool sp_waiter_forked(const sp_waiter *waiter) { return waiter && sp_waiter_is_forked(waiter); }
+
+sp_status sp_fail_forked(void)
+{
+    return sp_fail(SP_ERROR_FORKED, "made before fork(): in the child it can only be released");
+}
+
+void sp_waiter_reached(sp_waiter *waiter, uint64_t value)
+{
+    if (!waiter || sp_waiter_known_reached(waiter, value))
+        return;
+    sp_os_spin_lock(&waiter->lock);
+    if (value >= waiter->failed_from)
+        value = waiter->failed_from - 1;
+    if (value > waiter->reached)
+        sp_store64(&waiter->reached, value);
+    sp_os_spin_unlock(&waiter->lock);
+}
+
+static sp_error *duplicate_error(const sp_error *error)
+{
+    sp_error *copy = malloc(sizeof(*copy));
+    if (!copy)
+        return &lost_cause;
+    *copy = *error;
+    return copy;
+}
+
+sp_status sp_waiter_fail(sp_waiter *waiter, uint64_t from, const sp_error *error)
+{
+    SP_CHECK_ARGUMENT(waiter && error, "waiter and error are required");
+    SP_CHECK_ARGUMENT(error->status < 0, "a failure has a negative status");
+    sp_error *copy = duplicate_error(error);
+    sp_os_spin_lock(&waiter->lock);
+    if (from <= waiter->reached)
+        from = waiter->reached + 1;
+    if (from < waiter->failed_from)
+        sp_store64(&waiter->failed_from, from);
+    bool first = !waiter->failure;
+    if (first)
+        waiter->failure = copy;
+    sp_os_spin_unlock(&waiter->lock);
+    if (!first && copy != &lost_cause)
+        free(copy);
+    return SP_OK;
+}
+
+sp_status sp_waiter_check_failed(sp_waiter *waiter, uint64_t value)
+{
+    if (SP_LIKELY(value < sp_load64(&waiter->failed_from)))
+        return SP_OK;
+    /* Written once before failed_from was, and never changed. */
+    sp_os_spin_lock(&waiter->lock);
+    const sp_error *failure = waiter->failure;
+    sp_os_spin_unlock(&waiter->lock);
+    return sp_fail_with(failure);
+}
+
+sp_status sp_waiter_keep_error(sp_waiter *waiter, uint64_t value, sp_status status)
+{
+    if (sp_status_class(status) != SP_CLASS_FATAL || status == SP_ERROR_FORKED)
+        return status;
+    sp_error error = *sp_last_error();
+    if (error.status != status)
+        sp_error_format(&error, status, "%s: %s", waiter->ops->name, sp_status_text(status));
+    sp_waiter_fail(waiter, 0, &error);
+    return sp_waiter_known_reached(waiter, value) ? SP_OK : sp_fail_with(&error);
+}
+
+sp_status sp_waiter_probe(sp_waiter *waiter, uint64_t value)
+{
+    sp_status failed = sp_waiter_check_failed(waiter, value);
+    if (failed != SP_OK)
+        return failed;
+    uint64_t reached = 0;
+    sp_status status = waiter->ops->probe(waiter, value, &reached);
+    if (SP_LIKELY(status == SP_OK && reached < value))
+        return SP_PENDING;
+    if (status < 0)
+        return sp_waiter_keep_error(waiter, value, status);
+    if (status != SP_OK)
+        return status;
+    sp_waiter_reached(waiter, reached);
+    /* A failure may have come between: then that is the answer, for good. */
+    return sp_waiter_check_failed(waiter, value);
+}

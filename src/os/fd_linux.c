@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Telling what a file descriptor is before a driver sees it.
+ */
+#define _GNU_SOURCE
+#include "os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <linux/kcmp.h>
+#include <linux/sync_file.h>
+#endif
+
+/* "pipe:[6382]" and "/memfd:x (deleted)" name their kind; "/tmp/file" names one file. Keep what
+ * does not differ between two handles of one maker: the text up to a number in brackets. */
+static void read_kernel_name(int fd, char *name, size_t size)
+{
+    char path[40];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(path, name, size - 1);
+    if (length < 0)
+        length = 0;
+    name[length] = '\0';
+    char *number = strchr(name, '[');
+    if (number && number[1] >= '0' && number[1] <= '9')
+        *number = '\0';
+}
+
+bool sp_os_fd_get_kind(int fd, sp_os_fd_kind *kind)
+{
+    struct stat info;
+    if (fd < 0 || fstat(fd, &info) != 0)
+        return false;
+    memset(kind, 0, sizeof(*kind));
+    kind->mode = (uint32_t)(info.st_mode & S_IFMT);
+    kind->rdev = (uint64_t)info.st_rdev;
+    kind->size = (uint64_t)info.st_size;
+    read_kernel_name(fd, kind->name, sizeof(kind->name));
+    return true;
+}
+
+bool sp_os_fd_same_kind(const sp_os_fd_kind *a, const sp_os_fd_kind *b)
+{
+    return a->mode == b->mode && a->rdev == b->rdev && a->size == b->size &&
+           strcmp(a->name, b->name) == 0;
+}
+
+bool sp_os_fd_is_sync_file(int fd)
+{
+#ifdef SYNC_IOC_FILE_INFO
+    struct sync_file_info info = {0};
+    return fd >= 0 && ioctl(fd, SYNC_IOC_FILE_INFO, &info) == 0;
+#else
+    (void)fd;
+    return false;
+#endif
+}
+
+int sp_os_fd_same_file(int a, int b)
+{
+#ifdef F_DUPFD_QUERY
+    int same = fcntl(a, F_DUPFD_QUERY, b);
+    if (same >= 0)
+        return same;
+#endif
+    if (fcntl(b, F_GETFD) < 0)
+        return 0;
+#ifdef SYS_kcmp
+    long order = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, (long)a, (long)b);
+    if (order >= 0)
+        return order == 0;
+#endif
+    return -1;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The operating system, as far as the library needs it. One file per system implements it.
+ */
+#ifndef SP_OS_OS_H
+#define SP_OS_OS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- Time ---- */
+
+uint64_t sp_os_now_ns(void); /* monotonic */
+void sp_os_sleep_until(uint64_t deadline_ns);
+void sp_os_yield(void);
+
+/* ---- Threads ---- */
+
+typedef struct sp_os_mutex {
+    pthread_mutex_t native;
+} sp_os_mutex;
+
+typedef struct sp_os_cond {
+    pthread_cond_t native;
+} sp_os_cond;
+
+bool sp_os_mutex_init(sp_os_mutex *mutex); /* false: out of memory */
+void sp_os_mutex_fini(sp_os_mutex *mutex);
+void sp_os_mutex_lock(sp_os_mutex *mutex);
+void sp_os_mutex_unlock(sp_os_mutex *mutex);
+
+bool sp_os_cond_init(sp_os_cond *cond); /* false: out of memory */
+void sp_os_cond_fini(sp_os_cond *cond);
+void sp_os_cond_broadcast(sp_os_cond *cond);
+/* Waits until woken or until the deadline (SP_FOREVER: none). False: the deadline passed. */
+bool sp_os_cond_wait_until(sp_os_cond *cond, sp_os_mutex *mutex, uint64_t deadline_ns);
+
+/* A lock for a handful of instructions: spins, then yields. */
+void sp_os_spin_lock(uint32_t *lock);
+void sp_os_spin_unlock(uint32_t *lock);
+
+/* ---- Fork ---- */
+
+/* Grows by one in each child of a fork. The only process-wide variable of the library. */
+extern uint32_t sp_os_fork_generation;
+
+/* Makes sure that forks are counted from now on. */
+void sp_os_watch_forks(void);
+
+/* ---- Handles ---- */
+
+/* What a handle looks like from outside, to tell handles of one maker from others. */
+typedef struct sp_os_fd_kind {
+    uint32_t mode;  /* file type bits */
+    uint64_t rdev;  /* device, for device nodes */
+    uint64_t size;  /* for memory files: all semaphores of a driver have one size */
+    char name[64];  /* what the kernel calls it, without its number; "" if not known */
+} sp_os_fd_kind;
+
+bool sp_os_fd_get_kind(int fd, sp_os_fd_kind *kind); /* false: not an open handle */
+bool sp_os_fd_same_kind(const sp_os_fd_kind *a, const sp_os_fd_kind *b);
+bool sp_os_fd_is_sync_file(int fd);
+int sp_os_fd_duplicate(int fd); /* close-on-exec; -1: errno says why */
+void sp_os_fd_close(int fd);
+
+/* Do both numbers name the same open file? 1 yes, 0 no (or `b` is closed), -1 not known. */
+int sp_os_fd_same_file(int a, int b);
+
+#endif
