@@ -20,10 +20,10 @@ extern "C" {
 
 /* How the producer says that the frame is complete. New ones may be added. */
 typedef enum sp_mechanism {
-    SP_MECHANISM_NONE = 0,                       /* it is complete already                       */
-    SP_MECHANISM_IMPLICIT_GL_FLUSH = 1,          /* the producer flushed GL; the driver orders   */
+    SP_MECHANISM_NONE = 0,                        /* it is complete already                       */
+    SP_MECHANISM_IMPLICIT_GL_FLUSH = 1,           /* the producer flushed GL; the driver orders   */
     SP_MECHANISM_EXPLICIT_EXTERNAL_SEMAPHORE = 2, /* the frame brings a semaphore                */
-    SP_MECHANISM_EXPLICIT_FENCE = 3              /* the frame brings a fence and a value         */
+    SP_MECHANISM_EXPLICIT_FENCE = 3               /* the frame brings a fence and a value         */
 } sp_mechanism;
 
 /* The name of a mechanism, "explicit-external-semaphore"; "unknown" if it is none. Since: 0.1 */

@@ -503,6 +503,51 @@ SP_API bool sp_waiter_forked(const sp_waiter *waiter);
 SP_API sp_status sp_point_custom(sp_waiter *waiter, uint64_t value, const uint64_t words[3],
                                  sp_point *out);
 
+/* ---- The two hottest calls, inlined where the compiler can ---------------------------------- */
+
+/* Private: grows in each child of a fork(). The library's only process-wide variable. */
+SP_API extern uint32_t sp_fork_generation;
+
+/* Private: the rest of sp_poll(), for what is neither known reached nor plainly pending. */
+SP_API sp_status sp_poll_rest(const sp_point *point, sp_status status, uint64_t reached);
+
+#if defined(__GNUC__) && !defined(SYNCPOINT_BUILD)
+#define SP_INLINE extern inline __attribute__((gnu_inline))
+
+SP_INLINE sp_point sp_point_ref(const sp_point *point)
+{
+    sp_point copy;
+    if (point) {
+        copy = *point;
+    } else {
+        copy = sp_point_noop();
+    }
+    if (copy.waiter)
+        __atomic_fetch_add(&copy.waiter->refs, 1, __ATOMIC_RELAXED);
+    return copy;
+}
+
+/* Known reached: two loads. Pending: one call of the primitive's probe. */
+SP_INLINE sp_status sp_poll(const sp_point *point)
+{
+    uint64_t reached = 0;
+    sp_status status = SP_PENDING;
+    if (point && point->waiter && point->waiter->fork_generation == sp_fork_generation) {
+        sp_waiter *waiter = point->waiter;
+        uint64_t target = (waiter->features & SP_FEATURE_COUNTING) ? point->value : 1;
+        if (target <= __atomic_load_n(&waiter->reached, __ATOMIC_ACQUIRE))
+            return SP_OK;
+        if (waiter->ops->probe &&
+            target < __atomic_load_n(&waiter->failed_from, __ATOMIC_ACQUIRE)) {
+            status = waiter->ops->probe(waiter, target, &reached);
+            if (status == SP_OK && reached < target)
+                return SP_PENDING;
+        }
+    }
+    return sp_poll_rest(point, status, reached);
+}
+#endif
+
 #ifdef __cplusplus
 }
 #endif

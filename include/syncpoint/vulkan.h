@@ -33,10 +33,10 @@ typedef struct sp_vk_device sp_vk_device;
 
 /* Zero it, set `size`, then the required fields. */
 typedef struct sp_vk_device_desc {
-    size_t size;                                     /* sizeof(sp_vk_device_desc)               */
-    VkInstance instance;                             /* Required, borrowed                      */
-    VkPhysicalDevice physical_device;                /* Required                                */
-    VkDevice device;                                 /* Required, borrowed                      */
+    size_t size;                                      /* sizeof(sp_vk_device_desc)               */
+    VkInstance instance;                              /* Required, borrowed                      */
+    VkPhysicalDevice physical_device;                 /* Required                                */
+    VkDevice device;                                  /* Required, borrowed                      */
     PFN_vkGetInstanceProcAddr get_instance_proc_addr; /* Required                               */
     /* The create info that `device` was made with: tells which extensions and features are
      * enabled. Optional, borrowed for the call. Without it: timelineSemaphore is taken as enabled,
@@ -65,10 +65,10 @@ SP_API sp_status sp_vk_device_destroy(sp_vk_device *device, uint64_t timeout_ns)
 
 /* What the device reports for one type of semaphore and one type of handle. */
 typedef struct sp_vk_semaphore_caps {
-    size_t size;            /* sizeof(sp_vk_semaphore_caps)                                     */
-    bool can_export;        /* EXPORTABLE, and vkGetSemaphoreFdKHR is there                     */
-    bool can_import;        /* IMPORTABLE, and vkImportSemaphoreFdKHR is there                  */
-    const char *why_not;    /* a constant that says what is missing; NULL if both can           */
+    size_t size;         /* sizeof(sp_vk_semaphore_caps)                                     */
+    bool can_export;     /* EXPORTABLE, and vkGetSemaphoreFdKHR is there                     */
+    bool can_import;     /* IMPORTABLE, and vkImportSemaphoreFdKHR is there                  */
+    const char *why_not; /* a constant that says what is missing; NULL if both can           */
     VkExternalSemaphoreHandleTypeFlags compatible;           /* as reported                     */
     VkExternalSemaphoreHandleTypeFlags export_from_imported; /* as reported                     */
 } sp_vk_semaphore_caps;

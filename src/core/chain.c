@@ -40,8 +40,14 @@ static const chain_node *node_of(const sp_point *chain)
     return SP_CONTAINER_OF(chain->waiter, chain_node, base);
 }
 
-const sp_point *sp_chain_first(const sp_point *chain) { return &node_of(chain)->first; }
-const sp_point *sp_chain_then(const sp_point *chain) { return &node_of(chain)->then; }
+const sp_point *sp_chain_first(const sp_point *chain)
+{
+    return &node_of(chain)->first;
+}
+const sp_point *sp_chain_then(const sp_point *chain)
+{
+    return &node_of(chain)->then;
+}
 
 static uint32_t height_of(const sp_point *point)
 {

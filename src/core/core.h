@@ -36,8 +36,7 @@ void sp_error_format(sp_error *error, sp_status status, const char *format, ...)
 /* Makes a stored record the last error and returns its status. */
 sp_status sp_fail_with(const sp_error *error);
 
-void sp_log_message(const sp_log *log, sp_log_level level, const char *format, ...)
-    SP_PRINTF(3, 4);
+void sp_log_message(const sp_log *log, sp_log_level level, const char *format, ...) SP_PRINTF(3, 4);
 
 #define SP_CHECK_ARGUMENT(condition, message)                                                      \
     do {                                                                                           \
@@ -79,17 +78,38 @@ static inline bool sp_waiter_known_reached(const sp_waiter *waiter, uint64_t val
 
 static inline bool sp_waiter_is_forked(const sp_waiter *waiter)
 {
-    return waiter->fork_generation != sp_os_fork_generation;
+    return waiter->fork_generation != sp_fork_generation;
 }
 
 sp_status sp_fail_forked(void);
 
+/* Makes the stored failure the last error. */
+sp_status sp_waiter_fail_as_stored(sp_waiter *waiter);
+
 /* The stored failure of `value` as the last error, or SP_OK if it has not failed. */
-sp_status sp_waiter_check_failed(sp_waiter *waiter, uint64_t value);
+static inline sp_status sp_waiter_check_failed(sp_waiter *waiter, uint64_t value)
+{
+    if (SP_LIKELY(value < sp_load64(&waiter->failed_from)))
+        return SP_OK;
+    return sp_waiter_fail_as_stored(waiter);
+}
+
+/* Keeps what a probe found, unless that was just "pending". */
+sp_status sp_waiter_note_probe(sp_waiter *waiter, uint64_t value, sp_status status,
+                               uint64_t reached);
 
 /* Probes a waiter that is no composite: SP_OK, PENDING, NOT_SUBMITTED or an error; keeps what it
  * learns. */
-sp_status sp_waiter_probe(sp_waiter *waiter, uint64_t value);
+static inline sp_status sp_waiter_probe(sp_waiter *waiter, uint64_t value)
+{
+    if (value >= sp_load64(&waiter->failed_from))
+        return sp_waiter_fail_as_stored(waiter);
+    uint64_t reached = 0;
+    sp_status status = waiter->ops->probe(waiter, value, &reached);
+    if (SP_LIKELY(status == SP_OK && reached < value))
+        return SP_PENDING;
+    return sp_waiter_note_probe(waiter, value, status, reached);
+}
 
 /* Keeps an error that will not go away as the waiter's failure. Returns what the caller shall say:
  * `status`, or SP_OK if the value turns out to be reached. */

@@ -32,11 +32,23 @@ static const status_row *find_status(sp_status status)
     return &unknown;
 }
 
-const char *sp_status_name(sp_status status) { return find_status(status)->name; }
-const char *sp_status_text(sp_status status) { return find_status(status)->text; }
-sp_class sp_status_class(sp_status status) { return find_status(status)->class_; }
+const char *sp_status_name(sp_status status)
+{
+    return find_status(status)->name;
+}
+const char *sp_status_text(sp_status status)
+{
+    return find_status(status)->text;
+}
+sp_class sp_status_class(sp_status status)
+{
+    return find_status(status)->class_;
+}
 
-const sp_error *sp_last_error(void) { return &last_error; }
+const sp_error *sp_last_error(void)
+{
+    return &last_error;
+}
 
 static void fill_error(sp_error *error, sp_status status, const char *format, va_list args)
 {

@@ -9,8 +9,14 @@
 
 _Static_assert(sizeof(void *) != 8 || sizeof(sp_point) == 48, "a point is 48 bytes");
 
-sp_point sp_point_noop(void) { return (sp_point){.kind = SP_KIND_NOOP}; }
-sp_point sp_point_cpu(void) { return (sp_point){.kind = SP_KIND_CPU}; }
+sp_point sp_point_noop(void)
+{
+    return (sp_point){.kind = SP_KIND_NOOP};
+}
+sp_point sp_point_cpu(void)
+{
+    return (sp_point){.kind = SP_KIND_CPU};
+}
 
 sp_point sp_point_ref(const sp_point *point)
 {
@@ -77,7 +83,10 @@ sp_backend sp_point_backend(const sp_point *point)
     }
 }
 
-sp_waiter *sp_point_waiter(const sp_point *point) { return point ? point->waiter : NULL; }
+sp_waiter *sp_point_waiter(const sp_point *point)
+{
+    return point ? point->waiter : NULL;
+}
 
 sp_status sp_point_custom(sp_waiter *waiter, uint64_t value, const uint64_t words[3], sp_point *out)
 {
@@ -199,11 +208,11 @@ size_t sp_point_describe(const sp_point *point, char *text, size_t size)
     if (!point)
         length = snprintf(text, size, "no point");
     else if (point->flags & SP_POINT_HAS_VALUE)
-        length = snprintf(text, size, "%s%s 0x%llx value %llu, %s",
-                          sp_kind_name((sp_kind)point->kind),
-                          point->flags & SP_POINT_CARRIER ? " carrier" : "",
-                          (unsigned long long)point->raw.words[0],
-                          (unsigned long long)point->value, known_state(point));
+        length =
+            snprintf(text, size, "%s%s 0x%llx value %llu, %s", sp_kind_name((sp_kind)point->kind),
+                     point->flags & SP_POINT_CARRIER ? " carrier" : "",
+                     (unsigned long long)point->raw.words[0], (unsigned long long)point->value,
+                     known_state(point));
     else
         length = snprintf(text, size, "%s%s%s, %s", sp_kind_name((sp_kind)point->kind),
                           point->flags & SP_POINT_CARRIER ? " carrier" : "",

@@ -8,14 +8,17 @@
 
 struct sp_slot {
     sp_waiter base;
-    sp_point target;  /* written once, before `is_set`                                          */
+    sp_point target; /* written once, before `is_set`                                          */
     uint32_t is_set;
     sp_os_mutex mutex;
     sp_os_cond changed;
     sp_waker_list wakers; /* woken when the slot is set or failed                               */
 };
 
-static sp_slot *slot_of(sp_waiter *waiter) { return SP_CONTAINER_OF(waiter, sp_slot, base); }
+static sp_slot *slot_of(sp_waiter *waiter)
+{
+    return SP_CONTAINER_OF(waiter, sp_slot, base);
+}
 
 static bool slot_settled(const sp_slot *slot)
 {

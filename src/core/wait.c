@@ -10,7 +10,10 @@
 
 #define SLICE_PAUSE UINT64_C(60000) /* long enough for a thread to wake and take a lock */
 
-static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
 
 uint64_t sp_backoff_next(sp_backoff *backoff)
 {
@@ -24,7 +27,10 @@ static void sleep_for(uint64_t ns, uint64_t deadline_ns)
     sp_os_sleep_until(earlier(sp_os_now_ns() + ns, deadline_ns));
 }
 
-void sp_pause_between_slices(uint64_t deadline_ns) { sleep_for(SLICE_PAUSE, deadline_ns); }
+void sp_pause_between_slices(uint64_t deadline_ns)
+{
+    sleep_for(SLICE_PAUSE, deadline_ns);
+}
 
 /* Where one step down from `point` leads: PENDING and *member for a composite with work left. */
 static sp_status step_down(const sp_point *point, const sp_point **member)
@@ -61,27 +67,22 @@ sp_status sp_point_front(const sp_point *point, const sp_point **leaf)
     }
 }
 
-static sp_status poll_any_kind(const sp_point *point)
+sp_status sp_poll_rest(const sp_point *point, sp_status status, uint64_t reached)
 {
     sp_waiter *waiter;
     const sp_point *leaf;
-    sp_status status = sp_point_check(point, &waiter);
+    if (status != SP_PENDING) /* the primitive was asked, and this is what it said */
+        return sp_waiter_note_probe(point->waiter, sp_point_target(point), status, reached);
+    status = sp_point_check(point, &waiter);
     if (status != SP_OK || !waiter)
         return status;
     return sp_point_front(point, &leaf);
 }
 
+/* What the header inlines. */
 sp_status sp_poll(const sp_point *point)
 {
-    if (SP_LIKELY(point && point->waiter && !sp_waiter_is_forked(point->waiter))) {
-        sp_waiter *waiter = point->waiter;
-        uint64_t target = sp_point_target(point);
-        if (sp_waiter_known_reached(waiter, target))
-            return SP_OK;
-        if (SP_LIKELY(!(waiter->features & SP_FEATURE_COMPOSITE)))
-            return sp_waiter_probe(waiter, target);
-    }
-    return poll_any_kind(point);
+    return sp_poll_rest(point, SP_PENDING, 0);
 }
 
 sp_status sp_point_block_slice(const sp_point *leaf, uint64_t deadline_ns, sp_backoff *backoff)
@@ -105,7 +106,10 @@ sp_status sp_point_block_slice(const sp_point *leaf, uint64_t deadline_ns, sp_ba
     return SP_OK;
 }
 
-static bool waiting(sp_status status) { return status == SP_PENDING || status == SP_NOT_SUBMITTED; }
+static bool waiting(sp_status status)
+{
+    return status == SP_PENDING || status == SP_NOT_SUBMITTED;
+}
 
 static sp_status wait_until(const sp_point *point, uint64_t deadline_ns, uint64_t spin_ns)
 {

@@ -51,7 +51,7 @@ void sp_waiter_setup(sp_waiter *waiter, const sp_waiter_ops *ops)
         .ops = ops,
         .refs = 1,
         .features = ops->features,
-        .fork_generation = sp_os_fork_generation,
+        .fork_generation = sp_fork_generation,
         .failed_from = UINT64_MAX,
     };
 }
@@ -87,7 +87,10 @@ void sp_waiter_unref(sp_waiter *waiter)
         free(failure);
 }
 
-bool sp_waiter_forked(const sp_waiter *waiter) { return waiter && sp_waiter_is_forked(waiter); }
+bool sp_waiter_forked(const sp_waiter *waiter)
+{
+    return waiter && sp_waiter_is_forked(waiter);
+}
 
 sp_status sp_fail_forked(void)
 {
@@ -134,11 +137,9 @@ sp_status sp_waiter_fail(sp_waiter *waiter, uint64_t from, const sp_error *error
     return SP_OK;
 }
 
-sp_status sp_waiter_check_failed(sp_waiter *waiter, uint64_t value)
+sp_status sp_waiter_fail_as_stored(sp_waiter *waiter)
 {
-    if (SP_LIKELY(value < sp_load64(&waiter->failed_from)))
-        return SP_OK;
-    /* Written once before failed_from was, and never changed. */
+    /* Written once, before failed_from was, and never changed. */
     sp_os_spin_lock(&waiter->lock);
     const sp_error *failure = waiter->failure;
     sp_os_spin_unlock(&waiter->lock);
@@ -156,15 +157,9 @@ sp_status sp_waiter_keep_error(sp_waiter *waiter, uint64_t value, sp_status stat
     return sp_waiter_known_reached(waiter, value) ? SP_OK : sp_fail_with(&error);
 }
 
-sp_status sp_waiter_probe(sp_waiter *waiter, uint64_t value)
+sp_status sp_waiter_note_probe(sp_waiter *waiter, uint64_t value, sp_status status,
+                               uint64_t reached)
 {
-    sp_status failed = sp_waiter_check_failed(waiter, value);
-    if (failed != SP_OK)
-        return failed;
-    uint64_t reached = 0;
-    sp_status status = waiter->ops->probe(waiter, value, &reached);
-    if (SP_LIKELY(status == SP_OK && reached < value))
-        return SP_PENDING;
     if (status < 0)
         return sp_waiter_keep_error(waiter, value, status);
     if (status != SP_OK)

@@ -178,9 +178,9 @@ sp_status sp_synchronizer_create_vulkan(const sp_host *host, sp_synchronizer **o
                        sp_backend_name(host->backend));
     SP_CHECK_ARGUMENT(host->queue, "host->queue is required: the host's sp_vk_queue");
     sp_vk_semaphore_caps caps = {.size = sizeof(caps)};
-    sp_status status = sp_vk_device_semaphore_caps(
-        sp_vk_queue_device(host->queue), VK_SEMAPHORE_TYPE_BINARY,
-        VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT, &caps);
+    sp_status status =
+        sp_vk_device_semaphore_caps(sp_vk_queue_device(host->queue), VK_SEMAPHORE_TYPE_BINARY,
+                                    VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT, &caps);
     if (status != SP_OK)
         return status;
     if (!caps.can_import)

@@ -31,7 +31,7 @@ sp_synchronizer *sp_synchronizer_allocate(size_t size, const sp_synchronizer_ops
     }
     sp_os_watch_forks();
     synchronizer->ops = ops;
-    synchronizer->fork_generation = sp_os_fork_generation;
+    synchronizer->fork_generation = sp_fork_generation;
     return synchronizer;
 }
 
@@ -63,7 +63,7 @@ sp_status sp_synchronizer_create_implicit(sp_synchronizer **out)
 
 static bool is_forked(const sp_synchronizer *synchronizer)
 {
-    return synchronizer->fork_generation != sp_os_fork_generation;
+    return synchronizer->fork_generation != sp_fork_generation;
 }
 
 sp_status sp_synchronizer_destroy(sp_synchronizer *synchronizer, uint64_t timeout_ns)

@@ -8,14 +8,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-static inline uint32_t sp_load32(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
-static inline uint64_t sp_load64(const uint64_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+static inline uint32_t sp_load32(const uint32_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+static inline uint64_t sp_load64(const uint64_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
 
-static inline void sp_store32(uint32_t *p, uint32_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
-static inline void sp_store64(uint64_t *p, uint64_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+static inline void sp_store32(uint32_t *p, uint32_t v)
+{
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+static inline void sp_store64(uint64_t *p, uint64_t v)
+{
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
 
 /* Taking a reference needs no ordering: whoever takes one already holds one. */
-static inline void sp_ref_inc(uint32_t *refs) { __atomic_fetch_add(refs, 1, __ATOMIC_RELAXED); }
+static inline void sp_ref_inc(uint32_t *refs)
+{
+    __atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
+}
 
 /* True for the last one, which then sees everything the other holders did. */
 static inline bool sp_ref_dec(uint32_t *refs)

@@ -42,20 +42,17 @@ void sp_os_spin_unlock(uint32_t *lock);
 
 /* ---- Fork ---- */
 
-/* Grows by one in each child of a fork. The only process-wide variable of the library. */
-extern uint32_t sp_os_fork_generation;
-
-/* Makes sure that forks are counted from now on. */
+/* Makes sure that sp_fork_generation (syncpoint.h) counts forks from now on. */
 void sp_os_watch_forks(void);
 
 /* ---- Handles ---- */
 
 /* What a handle looks like from outside, to tell handles of one maker from others. */
 typedef struct sp_os_fd_kind {
-    uint32_t mode;  /* file type bits */
-    uint64_t rdev;  /* device, for device nodes */
-    uint64_t size;  /* for memory files: all semaphores of a driver have one size */
-    char name[64];  /* what the kernel calls it, without its number; "" if not known */
+    uint32_t mode; /* file type bits */
+    uint64_t rdev; /* device, for device nodes */
+    uint64_t size; /* for memory files: all semaphores of a driver have one size */
+    char name[64]; /* what the kernel calls it, without its number; "" if not known */
 } sp_os_fd_kind;
 
 bool sp_os_fd_get_kind(int fd, sp_os_fd_kind *kind); /* false: not an open handle */

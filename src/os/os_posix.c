@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <syncpoint/syncpoint.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,12 +37,27 @@ void sp_os_sleep_until(uint64_t deadline_ns)
         ;
 }
 
-void sp_os_yield(void) { sched_yield(); }
+void sp_os_yield(void)
+{
+    sched_yield();
+}
 
-bool sp_os_mutex_init(sp_os_mutex *mutex) { return pthread_mutex_init(&mutex->native, NULL) == 0; }
-void sp_os_mutex_fini(sp_os_mutex *mutex) { pthread_mutex_destroy(&mutex->native); }
-void sp_os_mutex_lock(sp_os_mutex *mutex) { pthread_mutex_lock(&mutex->native); }
-void sp_os_mutex_unlock(sp_os_mutex *mutex) { pthread_mutex_unlock(&mutex->native); }
+bool sp_os_mutex_init(sp_os_mutex *mutex)
+{
+    return pthread_mutex_init(&mutex->native, NULL) == 0;
+}
+void sp_os_mutex_fini(sp_os_mutex *mutex)
+{
+    pthread_mutex_destroy(&mutex->native);
+}
+void sp_os_mutex_lock(sp_os_mutex *mutex)
+{
+    pthread_mutex_lock(&mutex->native);
+}
+void sp_os_mutex_unlock(sp_os_mutex *mutex)
+{
+    pthread_mutex_unlock(&mutex->native);
+}
 
 bool sp_os_cond_init(sp_os_cond *cond)
 {
@@ -54,8 +70,14 @@ bool sp_os_cond_init(sp_os_cond *cond)
     return ok;
 }
 
-void sp_os_cond_fini(sp_os_cond *cond) { pthread_cond_destroy(&cond->native); }
-void sp_os_cond_broadcast(sp_os_cond *cond) { pthread_cond_broadcast(&cond->native); }
+void sp_os_cond_fini(sp_os_cond *cond)
+{
+    pthread_cond_destroy(&cond->native);
+}
+void sp_os_cond_broadcast(sp_os_cond *cond)
+{
+    pthread_cond_broadcast(&cond->native);
+}
 
 bool sp_os_cond_wait_until(sp_os_cond *cond, sp_os_mutex *mutex, uint64_t deadline_ns)
 {
@@ -75,13 +97,22 @@ void sp_os_spin_lock(uint32_t *lock)
     }
 }
 
-void sp_os_spin_unlock(uint32_t *lock) { sp_store32(lock, 0); }
+void sp_os_spin_unlock(uint32_t *lock)
+{
+    sp_store32(lock, 0);
+}
 
-uint32_t sp_os_fork_generation = 1;
+uint32_t sp_fork_generation = 1;
 
-static void count_fork(void) { sp_os_fork_generation++; }
+static void count_fork(void)
+{
+    sp_fork_generation++;
+}
 
-static void install_fork_handler(void) { pthread_atfork(NULL, NULL, count_fork); }
+static void install_fork_handler(void)
+{
+    pthread_atfork(NULL, NULL, count_fork);
+}
 
 void sp_os_watch_forks(void)
 {
@@ -89,7 +120,10 @@ void sp_os_watch_forks(void)
     pthread_once(&once, install_fork_handler);
 }
 
-int sp_os_fd_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
+int sp_os_fd_duplicate(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
 
 void sp_os_fd_close(int fd)
 {
