@@ -516,15 +516,11 @@ SP_API sp_status sp_poll_rest(const sp_point *point, sp_status status, uint64_t 
 
 SP_INLINE sp_point sp_point_ref(const sp_point *point)
 {
-    sp_point copy;
-    if (point) {
-        copy = *point;
-    } else {
-        copy = sp_point_noop();
-    }
-    if (copy.waiter)
-        __atomic_fetch_add(&copy.waiter->refs, 1, __ATOMIC_RELAXED);
-    return copy;
+    if (!point)
+        return sp_point_noop();
+    if (point->waiter)
+        __atomic_fetch_add(&point->waiter->refs, 1, __ATOMIC_RELAXED);
+    return *point;
 }
 
 /* Known reached: two loads. Pending: one call of the primitive's probe. */

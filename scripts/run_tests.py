@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Builds every variant and runs its tests.
+
+Ends with one line `N passed, N failed, N skipped`. Exits non-zero on a failure, and on a skip that
+tests/allowed-skips.txt does not name.
+"""
+
+import argparse
+import dataclasses
+import fnmatch
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "test"
+LOGS = ROOT / "build" / "logs"
+ALLOWED_SKIPS = ROOT / "tests" / "allowed-skips.txt"
+PROJECT = "syncpoint"
+SLOW = "slow"
+
+GCC = {"CC": "gcc", "CXX": "g++"}
+CLANG = {"CC": "clang", "CXX": "clang++"}
+DEBUG = ["-Dbuildtype=debug", "-Dwerror=true", "-Dlibdir=lib"]
+EVERYTHING = DEBUG + ["-Dauto_features=enabled"]
+# clang links the sanitizers' run-time library into programs only, so the shared library has
+# undefined symbols of theirs.
+SANITIZED = EVERYTHING + ["-Db_lundef=false", "-Doptimization=1"]
+
+
+@dataclasses.dataclass
+class Variant:
+    """One way to build and run. Suites that only look at headers and installed files need one."""
+
+    name: str
+    what: str
+    compiler: dict
+    options: list
+    only: tuple = ()
+    without: tuple = ()
+    setup: str = "default"
+    timeouts: int = 1
+    directory: str = ""
+
+    @property
+    def build(self):
+        return BUILD / (self.directory or self.name)
+
+
+VARIANTS = [
+    Variant("gcc", "gcc, debug", GCC, EVERYTHING),
+    Variant("clang", "clang, debug", CLANG, EVERYTHING),
+    Variant(
+        "asan",
+        "clang, address and undefined-behaviour sanitizers",
+        CLANG,
+        SANITIZED + ["-Db_sanitize=address,undefined"],
+        without=("headers", "consumer"),
+        timeouts=3,
+    ),
+    Variant(
+        "tsan",
+        "clang, thread sanitizer",
+        CLANG,
+        SANITIZED + ["-Db_sanitize=thread"],
+        without=("headers", "consumer"),
+        timeouts=5,
+    ),
+    Variant(
+        "none",
+        "gcc, no backend",
+        GCC,
+        DEBUG + ["-Dauto_features=disabled", "-Dtests=enabled"],
+    ),
+    Variant(
+        "valgrind",
+        "the core under valgrind",
+        GCC,
+        EVERYTHING,
+        only=("core",),
+        setup="valgrind",
+        directory="gcc",
+    ),
+]
+
+
+@dataclasses.dataclass
+class Result:
+    name: str  # variant/suite/test
+    outcome: str  # passed, failed, skipped
+    detail: str = ""  # why it failed or was skipped
+    output: str = ""
+
+
+class BuildError(Exception):
+    pass
+
+
+def run_logged(log, command, env):
+    """Runs a command with its output in a log; on failure raises with what the log ends in."""
+    with open(log, "a", encoding="utf-8") as file:
+        done = subprocess.run(command, cwd=ROOT, env=env, stdout=file, stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        first = next((i for i, line in enumerate(lines) if "FAILED:" in line or "ERROR:" in line), 0)
+        raise BuildError("\n".join(lines[first:][:80]))
+
+
+def build(variant, env):
+    log = LOGS / f"build-{variant.name}.log"
+    log.write_text("", encoding="utf-8")
+    if (variant.build / "build.ninja").exists():
+        setup = ["meson", "configure", str(variant.build)]
+    else:
+        setup = ["meson", "setup", str(variant.build)]
+    run_logged(log, setup + variant.options, env)
+    run_logged(log, ["ninja", "-C", str(variant.build)], env)
+
+
+@dataclasses.dataclass
+class Test:
+    """One of meson's tests. Its own suite is its first one that is not `slow`."""
+
+    name: str
+    suite: str
+    slow: bool
+    log_names: tuple  # what meson's log may call it: depends on how many suites there are
+
+    @staticmethod
+    def read(entry):
+        project, _, _ = entry["suite"][0].partition(":")
+        suites = [suite.partition(":")[2] for suite in entry["suite"]]
+        own = next((suite for suite in suites if suite and suite != SLOW), "none")
+        pretty = f"{project}:{'+'.join(suites)} / {entry['name']}"
+        return Test(entry["name"], own, SLOW in suites, (pretty, entry["name"]))
+
+
+def select(variant, args, env):
+    """The tests of a variant that are asked for, by "variant/suite/test"."""
+    listing = subprocess.run(
+        ["meson", "introspect", "--tests", str(variant.build)],
+        env=env, stdout=subprocess.PIPE, check=True,
+    )
+    chosen = {}
+    for test in map(Test.read, json.loads(listing.stdout)):
+        full = f"{variant.name}/{test.suite}/{test.name}"
+        if variant.only and test.suite not in variant.only or test.suite in variant.without:
+            continue
+        if test.slow and not args.full or args.filter and not matches(full, args.filter):
+            continue
+        if full in chosen:
+            raise BuildError(f"two tests are named {full}")
+        chosen[full] = test
+    return chosen
+
+
+def matches(full, pattern):
+    return fnmatch.fnmatchcase(full, pattern) or fnmatch.fnmatchcase(full, f"*{pattern}*")
+
+
+def read_result(full, entry):
+    """One line of meson's testlog.json."""
+    output = entry.get("stdout", "") + entry.get("stderr", "")
+    if entry["result"] in ("OK", "EXPECTEDFAIL"):
+        return Result(full, "passed")
+    if entry["result"] == "SKIP":
+        reason = re.search(r"^SKIP: *(.+)$", output, flags=re.M)
+        return Result(full, "skipped", reason.group(1) if reason else "no reason given")
+    how = f"{entry['result'].lower()}, exit {entry['returncode']}, {entry['duration']:.1f} s"
+    return Result(full, "failed", how, output)
+
+
+def run_tests(variant, chosen, args, env):
+    base = f"testlog-{variant.name}"
+    logs = variant.build / "meson-logs"
+    for old in logs.glob(base + "*"):
+        old.unlink()
+    command = ["meson", "test", "-C", str(variant.build), "--no-rebuild", "--logbase", base,
+               "--setup", variant.setup, "--timeout-multiplier", str(variant.timeouts)]
+    if args.filter:
+        command += sorted({f"{PROJECT}:{test.name}" for test in chosen.values()})
+    else:
+        without = variant.without if args.full else (SLOW, *variant.without)
+        command += [f"--suite={suite}" for suite in variant.only]
+        command += [f"--no-suite={suite}" for suite in without]
+    with open(LOGS / f"test-{variant.name}.log", "w", encoding="utf-8") as file:
+        subprocess.run(command, env=env, stdout=file, stderr=subprocess.STDOUT)
+
+    by_log_name = {name: full for full, test in chosen.items() for name in test.log_names}
+    results = {full: Result(full, "failed", "left no result") for full in chosen}
+    for log in logs.glob(base + "*.json"):
+        for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+            entry = json.loads(line)
+            full = by_log_name.get(entry["name"])
+            if full:
+                results[full] = read_result(full, entry)
+    return list(results.values())
+
+
+def count(results, outcome):
+    return sum(result.outcome == outcome for result in results)
+
+
+def run_variant(variant, args):
+    """Builds and runs one variant. Prints its progress line."""
+    env = dict(os.environ, **variant.compiler)
+    start = time.monotonic()
+    try:
+        build(variant, env)
+        built = time.monotonic()
+        chosen = select(variant, args, env)
+    except BuildError as error:
+        print("build failed", flush=True)
+        return [Result(f"{variant.name}/build", "failed", "does not build", str(error))]
+    if chosen:
+        results = run_tests(variant, chosen, args, env)
+    elif args.filter:
+        results = []
+    else:
+        results = [Result(f"{variant.name}/run", "failed", "there is no test")]
+    print(
+        f"build {built - start:.0f} s, tests {time.monotonic() - built:.0f} s:"
+        f" {count(results, 'passed')} passed, {count(results, 'failed')} failed,"
+        f" {count(results, 'skipped')} skipped",
+        flush=True,
+    )
+    return results
+
+
+def print_failures(results):
+    for result in results:
+        if result.outcome == "failed":
+            print(f"\nFAILED {result.name} ({result.detail})")
+            print("\n".join("    " + line for line in result.output.splitlines()[-100:]), flush=True)
+
+
+def allowed_skips():
+    patterns = []
+    for line in ALLOWED_SKIPS.read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            pattern, *reason = re.split(r"\t+|  +", line.strip(), maxsplit=1)
+            if not reason:
+                sys.exit(f"{ALLOWED_SKIPS.name}: '{pattern}' has no reason")
+            patterns.append(pattern)
+    return patterns
+
+
+def report_skips(results, patterns):
+    """Prints each skip with its reason. Returns how many are not allowed."""
+    refused = 0
+    for result in results:
+        if result.outcome != "skipped":
+            continue
+        allowed = any(fnmatch.fnmatchcase(result.name, pattern) for pattern in patterns)
+        refused += not allowed
+        print(f"{'skipped' if allowed else 'SKIP NOT ALLOWED'} {result.name}: {result.detail}")
+    return refused
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="./run test", description=__doc__)
+    names = [variant.name for variant in VARIANTS]
+    parser.add_argument("--variant", nargs="+", action="extend", choices=names, metavar="NAME",
+                        help="only these variants: " + ", ".join(names))
+    parser.add_argument("--filter", metavar="PATTERN",
+                        help="only tests whose variant/suite/test matches this glob, or holds it")
+    parser.add_argument("--full", action="store_true", help="slow tests too")
+    return parser.parse_args()
+
+
+def main():
+    args = parse_arguments()
+    variants = [v for v in VARIANTS if not args.variant or v.name in args.variant]
+    patterns = allowed_skips()
+    LOGS.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+
+    results = []
+    for number, variant in enumerate(variants, 1):
+        print(f"[{number}/{len(variants)}] {variant.name} ({variant.what}): ", end="", flush=True)
+        done = run_variant(variant, args)
+        print_failures(done)
+        results += done
+
+    print()
+    refused = report_skips(results, patterns)
+    if not results:
+        print(f"no test matches {args.filter}")
+    if refused:
+        print(f"{refused} skips are not in tests/allowed-skips.txt")
+    print(f"total time {time.monotonic() - start:.0f} s")
+    print(
+        f"{count(results, 'passed')} passed, {count(results, 'failed')} failed,"
+        f" {count(results, 'skipped')} skipped",
+        flush=True,
+    )
+    return 1 if refused or not results or count(results, "failed") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
