@@ -13,6 +13,7 @@ typedef struct chain_node {
     sp_point first;
     sp_point then;
     uint32_t height;
+    uint32_t memo; /* see sp_chain_memo()                                                       */
 } chain_node;
 
 static sp_status chain_next(sp_waiter *waiter, const sp_point **member);
@@ -47,6 +48,11 @@ const sp_point *sp_chain_first(const sp_point *chain)
 const sp_point *sp_chain_then(const sp_point *chain)
 {
     return &node_of(chain)->then;
+}
+
+uint32_t *sp_chain_memo(const sp_point *chain)
+{
+    return &SP_CONTAINER_OF(chain->waiter, chain_node, base)->memo;
 }
 
 static uint32_t height_of(const sp_point *point)

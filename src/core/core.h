@@ -33,6 +33,10 @@ sp_status sp_fail_native(sp_status status, sp_backend backend, int64_t code, con
 /* Fills a record without making it the last error. */
 void sp_error_format(sp_error *error, sp_status status, const char *format, ...) SP_PRINTF(3, 4);
 
+/* For a status that came from a table which the user wrote: keeps the last error if it is about
+ * this status, else makes one up. */
+sp_status sp_fail_as_told(sp_status status, const char *who);
+
 /* Makes a stored record the last error and returns its status. */
 sp_status sp_fail_with(const sp_error *error);
 
@@ -162,6 +166,10 @@ sp_status sp_point_visit_leaves(const sp_point *point,
 bool sp_point_is_chain(const sp_point *point);
 const sp_point *sp_chain_first(const sp_point *chain); /* borrowed from the chain */
 const sp_point *sp_chain_then(const sp_point *chain);
+
+/* Where a walk over a chain keeps what it found out for good about this node, so that parts which
+ * chains share are walked once. Starts as 0; atomic. */
+uint32_t *sp_chain_memo(const sp_point *chain);
 
 bool sp_point_is_slot(const sp_point *point);
 /* What the slot was set to, borrowed from it; NULL while it is not set. */

@@ -89,6 +89,13 @@ sp_status sp_fail_native(sp_status status, sp_backend backend, int64_t code, con
     return status;
 }
 
+sp_status sp_fail_as_told(sp_status status, const char *who)
+{
+    if (last_error.status != status)
+        sp_fail(status, "%s: %s", who, sp_status_text(status));
+    return status;
+}
+
 sp_status sp_fail_with(const sp_error *error)
 {
     if (error != &last_error)

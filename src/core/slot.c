@@ -177,9 +177,16 @@ static int slot_levels(const sp_point *point)
     }
     if (!sp_point_is_chain(point))
         return 0;
+    uint32_t *memo = sp_chain_memo(point); /* levels + 1, once all slots are set */
+    uint32_t known = sp_load32(memo);
+    if (known)
+        return (int)known - 1;
     int first = slot_levels(sp_chain_first(point));
     int then = first < 0 ? first : slot_levels(sp_chain_then(point));
-    return then < 0 || then > first ? then : first;
+    int levels = then < 0 || then > first ? then : first;
+    if (levels >= 0)
+        sp_store32(memo, (uint32_t)levels + 1);
+    return levels;
 }
 
 sp_status sp_slot_set(sp_slot *slot, const sp_point *point)

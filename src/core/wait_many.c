@@ -174,18 +174,27 @@ static void sleep_until_woken(many *m)
     event_wait(&m->event, end);
 }
 
+/* An error of the group is one of its members': looking at them tells which and why. */
+static sp_status block_on_group(many *m, const sp_waiter_ops *ops)
+{
+    sp_status status = ops->block_many(m->waiters, m->values, m->pending, m->mode, slice_end(m));
+    if (status == SP_TIMEOUT)
+        sp_pause_between_slices(m->deadline_ns);
+    if (status >= 0)
+        return SP_OK;
+    sp_status found = look(m);
+    if (found != SP_PENDING)
+        return found < 0 ? found : SP_OK;
+    m->index = m->first_pending;
+    return sp_fail_as_told(status, ops->name);
+}
+
 /* Blocks for one slice at most. Only an error is worth telling: the caller looks again. */
 static sp_status block(many *m)
 {
     const sp_point *first = m->entries[m->first_pending].leaf;
-    if (common_group(m)) {
-        sp_status status = first->waiter->ops->block_many(m->waiters, m->values, m->pending,
-                                                          m->mode, slice_end(m));
-        if (status == SP_TIMEOUT)
-            sp_pause_between_slices(m->deadline_ns);
-        m->index = m->first_pending;
-        return status < 0 ? status : SP_OK;
-    }
+    if (common_group(m))
+        return block_on_group(m, first->waiter->ops);
     if (m->mode == SP_WAIT_ANY) {
         sleep_until_woken(m);
         return SP_OK;

@@ -148,11 +148,10 @@ sp_status sp_waiter_fail_as_stored(sp_waiter *waiter)
 
 sp_status sp_waiter_keep_error(sp_waiter *waiter, uint64_t value, sp_status status)
 {
+    sp_fail_as_told(status, waiter->ops->name);
     if (sp_status_class(status) != SP_CLASS_FATAL || status == SP_ERROR_FORKED)
         return status;
     sp_error error = *sp_last_error();
-    if (error.status != status)
-        sp_error_format(&error, status, "%s: %s", waiter->ops->name, sp_status_text(status));
     sp_waiter_fail(waiter, 0, &error);
     return sp_waiter_known_reached(waiter, value) ? SP_OK : sp_fail_with(&error);
 }
