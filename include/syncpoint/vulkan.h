@@ -231,7 +231,8 @@ SP_API sp_status sp_vk_binary_point(sp_vk_semaphore *semaphore, uint32_t flags, 
 
 /* Signals a timeline from the host.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, a binary, UINT64_MAX, a value that is not above the
- *   current, pending and minted ones or is too far above): the driver was not called;
+ *   current one or is too far above it); INVALID_STATE while a signal that we submitted is pending:
+ *   wait for it, or signal through the queue. In both the driver was not called;
  *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_vk_semaphore_signal(sp_vk_semaphore *semaphore, uint64_t value);
 

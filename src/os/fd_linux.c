@@ -2,7 +2,6 @@
  *
  * Telling what a file descriptor is before a driver sees it.
  */
-#define _GNU_SOURCE
 #include "os.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 usage: check_symbols.py LIBRARY HEADER...
 
-Every function that a public header declares is exported, nothing else is, the SONAME is the major
+Every function and variable that a public header declares is exported, nothing else is, the SONAME is the major
 version's, and no GPU driver or loader is linked.
 """
 
@@ -22,7 +22,7 @@ def declared(headers):
         with open(path, encoding="utf-8") as file:
             text = re.sub(r"/\*.*?\*/", " ", file.read(), flags=re.S)
         for declaration in re.findall(r"^SP_API\b([^;{]*)", text, flags=re.M):
-            names.add(re.search(r"\b(sp_\w+)\s*\(", declaration).group(1))
+            names.add(re.search(r"\b(sp_\w+)\s*(\(|$)", declaration).group(1))
     return names
 
 
