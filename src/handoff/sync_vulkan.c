@@ -10,18 +10,19 @@
 #include <stdlib.h>
 
 /* A semaphore for temporary imports. It may take the next one when its wait has run. */
-typedef struct gate {
-    struct gate *next;
+typedef struct sync_gate {
+    struct sync_gate *next;
     sp_vk_semaphore *semaphore;
     sp_point point; /* the wait it serves; NOOP before the first                                */
-} gate;
+} sync_gate;
 
 typedef struct vulkan_synchronizer {
     sp_synchronizer base;
     sp_vk_queue *queue;
-    gate *gates;   /* oldest wait first: waits of one queue end in order                        */
-    gate **end;    /* where the next one is appended                                            */
-    sp_point last; /* the newest wait                                                           */
+    sync_gate
+        *gates;      /* oldest wait first: waits of one queue end in order                        */
+    sync_gate **end; /* where the next one is appended                                            */
+    sp_point last;   /* the newest wait                                                           */
 } vulkan_synchronizer;
 
 static vulkan_synchronizer *vulkan_of(sp_synchronizer *synchronizer)
@@ -29,20 +30,20 @@ static vulkan_synchronizer *vulkan_of(sp_synchronizer *synchronizer)
     return SP_CONTAINER_OF(synchronizer, vulkan_synchronizer, base);
 }
 
-static void free_gate(gate *gate)
+static void free_gate(sync_gate *gate)
 {
     sp_point_unref(&gate->point);
     sp_vk_semaphore_unref(gate->semaphore);
     free(gate);
 }
 
-static sp_status make_gate(vulkan_synchronizer *vulkan, gate **out)
+static sp_status make_gate(vulkan_synchronizer *vulkan, sync_gate **out)
 {
     const sp_vk_semaphore_desc desc = {
         .size = sizeof(desc),
         .type = VK_SEMAPHORE_TYPE_BINARY,
     };
-    gate *made = calloc(1, sizeof(*made));
+    sync_gate *made = calloc(1, sizeof(*made));
     if (!made)
         return sp_fail(SP_ERROR_OUT_OF_MEMORY, "vulkan synchronizer: out of memory");
     sp_vk_device *device = sp_vk_queue_device(vulkan->queue);
@@ -57,9 +58,9 @@ static sp_status make_gate(vulkan_synchronizer *vulkan, gate **out)
 
 /* A gate without a pending wait: the oldest one if its wait has run, else a new one. It is in no
  * list until append_gate(). */
-static sp_status take_gate(vulkan_synchronizer *vulkan, gate **out)
+static sp_status take_gate(vulkan_synchronizer *vulkan, sync_gate **out)
 {
-    gate *oldest = vulkan->gates;
+    sync_gate *oldest = vulkan->gates;
     if (!oldest || sp_poll(&oldest->point) != SP_OK)
         return make_gate(vulkan, out);
     vulkan->gates = oldest->next;
@@ -70,7 +71,7 @@ static sp_status take_gate(vulkan_synchronizer *vulkan, gate **out)
     return SP_OK;
 }
 
-static void append_gate(vulkan_synchronizer *vulkan, gate *gate)
+static void append_gate(vulkan_synchronizer *vulkan, sync_gate *gate)
 {
     gate->next = NULL;
     *vulkan->end = gate;
@@ -80,7 +81,7 @@ static void append_gate(vulkan_synchronizer *vulkan, gate *gate)
 }
 
 /* The producer sends a frame after it has submitted the signal, so the point may say so. */
-static sp_status pass_through(vulkan_synchronizer *vulkan, gate *gate, int fd)
+static sp_status pass_through(vulkan_synchronizer *vulkan, sync_gate *gate, int fd)
 {
     sp_status status = sp_vk_semaphore_import_payload(
         gate->semaphore, VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT, fd);
@@ -104,7 +105,7 @@ static sp_status vulkan_producer_complete(sp_synchronizer *synchronizer, const s
     if (frame->semaphore_fd < 0)
         return sp_fail(SP_ERROR_INVALID_HANDLE,
                        "the frame says explicit-external-semaphore and brings no semaphore_fd");
-    gate *gate = NULL;
+    sync_gate *gate = NULL;
     sp_status status = take_gate(vulkan, &gate);
     if (status != SP_OK)
         return status;
@@ -150,7 +151,7 @@ static void vulkan_release(sp_synchronizer *synchronizer)
 {
     vulkan_synchronizer *vulkan = vulkan_of(synchronizer);
     while (vulkan->gates) {
-        gate *gate = vulkan->gates;
+        sync_gate *gate = vulkan->gates;
         vulkan->gates = gate->next;
         free_gate(gate);
     }

@@ -18,19 +18,19 @@
 #include <linux/sync_file.h>
 #endif
 
-/* "pipe:[6382]" and "/memfd:x (deleted)" name their kind; "/tmp/file" names one file. Keep what
- * does not differ between two handles of one maker: the text up to a number in brackets. */
+/* "pipe:[6382]" and "/memfd:SwiftShader.Semaphore.7 (deleted)" name a kind, but for the numbers:
+ * without them two handles of one maker have one name. */
 static void read_kernel_name(int fd, char *name, size_t size)
 {
     char path[40];
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     ssize_t length = readlink(path, name, size - 1);
-    if (length < 0)
-        length = 0;
-    name[length] = '\0';
-    char *number = strchr(name, '[');
-    if (number && number[1] >= '0' && number[1] <= '9')
-        *number = '\0';
+    size_t kept = 0;
+    for (ssize_t i = 0; i < length; i++) {
+        if (name[i] < '0' || name[i] > '9')
+            name[kept++] = name[i];
+    }
+    name[kept] = '\0';
 }
 
 bool sp_os_fd_get_kind(int fd, sp_os_fd_kind *kind)

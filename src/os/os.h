@@ -52,7 +52,7 @@ typedef struct sp_os_fd_kind {
     uint32_t mode; /* file type bits */
     uint64_t rdev; /* device, for device nodes */
     uint64_t size; /* for memory files: all semaphores of a driver have one size */
-    char name[64]; /* what the kernel calls it, without its number; "" if not known */
+    char name[64]; /* what the kernel calls it, without numbers; "" if not known */
 } sp_os_fd_kind;
 
 bool sp_os_fd_get_kind(int fd, sp_os_fd_kind *kind); /* false: not an open handle */

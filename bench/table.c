@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "table.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+/* From design.md section 10. A row without a target is there to compare. */
+static const struct target {
+    const char *name;
+    double limit;
+    bool above_raw; /* the limit is on top of the raw call; no target without one */
+} targets[] = {
+    {"point.copy_release", 15, false}, {"point.make_copy_release", 25, false},
+    {"point.allocations", 0, false},   {"probe.reached", 3, false},
+    {"probe.pending", 6, true},        {"wait.wake_spin", 3000, false},
+};
+
+static const struct target *target_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        if (strcmp(targets[i].name, name) == 0)
+            return &targets[i];
+    }
+    return NULL;
+}
+
+static void print_number(const json_t *number, int digits)
+{
+    if (json_is_number(number)) {
+        printf(" %10.*f", digits, json_number_value(number));
+    } else {
+        printf(" %10s", "-");
+    }
+}
+
+static void print_target(const struct target *target, double ours, const json_t *raw)
+{
+    char text[32];
+    if (!target || (target->above_raw && !json_is_number(raw))) {
+        printf("  %-12s", "");
+        return;
+    }
+    double limit = target->limit + (target->above_raw ? json_number_value(raw) : 0);
+    snprintf(text, sizeof text, target->above_raw ? "<= raw + %g" : "<= %g", target->limit);
+    printf("  %-12s %s", text, ours <= limit ? "ok" : "over");
+}
+
+void bench_print_table(const json_t *rows)
+{
+    printf("%-24s %-12s %-6s %10s %10s %10s  target\n", "name", "driver", "unit", "ours", "raw",
+           "ratio");
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *name = json_string_value(json_object_get(row, "name"));
+        const json_t *ours = json_object_get(row, "ours"), *raw = json_object_get(row, "raw");
+        printf("%-24s %-12s %-6s", name, json_string_value(json_object_get(row, "driver")),
+               json_string_value(json_object_get(row, "unit")));
+        print_number(ours, 1);
+        print_number(raw, 1);
+        print_number(json_object_get(row, "ratio"), 2);
+        print_target(target_of(name), json_number_value(ours), raw);
+        putchar('\n');
+    }
+}

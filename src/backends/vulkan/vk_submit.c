@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The one place that submits. A batch has no commands: it waits, it signals, and it signals the
+ * queue's progress last.
+ *
+ * Why an empty batch is enough. The Vulkan specification, on semaphore waits of vkQueueSubmit and
+ * vkQueueSubmit2: the second synchronization scope "includes every command submitted in the same
+ * batch" and "additionally includes all commands that occur later in submission order", limited to
+ * the stage mask; and signals cover, in the same words, all commands that occur earlier. With
+ * ALL_COMMANDS as the mask, what is submitted later on the queue runs behind our waits, and our
+ * signals run behind what was submitted earlier.
+ */
+#include "vk_internal.h"
+
+#define MAX_WAITS (SP_VK_BATCH_WAITS + 1)
+#define MAX_NAMED (MAX_WAITS + 2)
+
+/* ---- Locks ---- */
+
+/* All semaphores of the batch, once each, by address: one order for all threads. */
+typedef struct named {
+    sp_vk_semaphore *list[MAX_NAMED];
+    uint32_t count;
+} named;
+
+static void add_named(named *all, sp_vk_semaphore *semaphore)
+{
+    uint32_t at = all->count;
+    while (at > 0 && (uintptr_t)all->list[at - 1] > (uintptr_t)semaphore)
+        at--;
+    if (at > 0 && all->list[at - 1] == semaphore)
+        return;
+    for (uint32_t i = all->count; i > at; i--)
+        all->list[i] = all->list[i - 1];
+    all->list[at] = semaphore;
+    all->count++;
+}
+
+static void collect_named(const sp_vk_batch *batch, named *all)
+{
+    all->count = 0;
+    add_named(all, batch->queue->progress);
+    if (batch->signal)
+        add_named(all, batch->signal);
+    for (uint32_t i = 0; i < batch->wait_count; i++)
+        add_named(all, batch->waits[i].semaphore);
+}
+
+static void lock_all(const sp_vk_queue *queue, const named *all)
+{
+    if (queue->lock)
+        queue->lock(queue->user);
+    for (uint32_t i = 0; i < all->count; i++)
+        sp_os_mutex_lock(&all->list[i]->lock);
+}
+
+static void unlock_all(const sp_vk_queue *queue, const named *all)
+{
+    for (uint32_t i = all->count; i > 0; i--)
+        sp_os_mutex_unlock(&all->list[i - 1]->lock);
+    if (queue->unlock)
+        queue->unlock(queue->user);
+}
+
+/* ---- Values ---- */
+
+/* A signal on another queue may run earlier than one that was submitted earlier, and the counter
+ * would go back. So this queue first waits for the value that is still pending there. */
+static void order_behind_other_queue_locked(sp_vk_batch *batch)
+{
+    sp_vk_semaphore *timeline = batch->signal;
+    bool elsewhere =
+        timeline->signal_slot != SP_VK_NO_SLOT && timeline->signal_slot != batch->queue->slot;
+    if (elsewhere && !sp_vk_timeline_reached(timeline, timeline->minted))
+        batch->waits[batch->wait_count++] =
+            (sp_vk_wait){.semaphore = timeline, .value = timeline->minted};
+}
+
+static sp_status check_binary_signal_locked(const sp_vk_batch *batch)
+{
+    sp_vk_semaphore *binary = batch->signal;
+    const sp_vk_signal *current = binary->current;
+    if (binary->temporary)
+        return sp_fail(SP_ERROR_INVALID_STATE,
+                       "a temporary import has its signal already, and serves one wait");
+    if (current && sp_load32(&current->oneshot.state) < SP_ONESHOT_CLAIMED)
+        return sp_fail(SP_ERROR_INVALID_STATE,
+                       "a signal of this binary semaphore is pending, and nobody waits for it yet");
+    return sp_vk_binary_check_free_locked(binary, batch->queue->slot);
+}
+
+static sp_status mint_locked(sp_vk_batch *batch)
+{
+    sp_vk_semaphore *signal = batch->signal;
+    sp_status status = SP_OK;
+    if (signal && signal->type == VK_SEMAPHORE_TYPE_BINARY) {
+        status = check_binary_signal_locked(batch);
+    } else if (signal) {
+        status = sp_vk_timeline_mint_locked(signal, batch->value, &batch->value);
+        if (status == SP_OK)
+            order_behind_other_queue_locked(batch);
+    }
+    if (status != SP_OK)
+        return status;
+    return sp_vk_timeline_mint_locked(batch->queue->progress, 0, &batch->progress);
+}
+
+/* ---- The driver's structures ---- */
+
+typedef struct signals {
+    VkSemaphore handles[2];
+    uint64_t values[2];
+    uint32_t count;
+} signals;
+
+/* The progress comes last: drivers signal in this order, so that it tells of the others too. */
+static signals signals_of(const sp_vk_batch *batch)
+{
+    signals all = {.count = 0};
+    if (batch->signal) {
+        all.handles[all.count] = batch->signal->handle;
+        all.values[all.count++] = batch->value;
+    }
+    all.handles[all.count] = batch->queue->progress->handle;
+    all.values[all.count++] = batch->progress;
+    return all;
+}
+
+static VkResult submit1(const sp_vk_driver *vk, const sp_vk_batch *batch)
+{
+    VkSemaphore handles[MAX_WAITS];
+    uint64_t values[MAX_WAITS];
+    VkPipelineStageFlags stages[MAX_WAITS];
+    signals signal = signals_of(batch);
+    for (uint32_t i = 0; i < batch->wait_count; i++) {
+        handles[i] = batch->waits[i].semaphore->handle;
+        values[i] = batch->waits[i].value;
+        stages[i] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    }
+    VkTimelineSemaphoreSubmitInfo timeline = {
+        .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+        .waitSemaphoreValueCount = batch->wait_count,
+        .pWaitSemaphoreValues = values,
+        .signalSemaphoreValueCount = signal.count,
+        .pSignalSemaphoreValues = signal.values,
+    };
+    VkSubmitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+        .pNext = &timeline,
+        .waitSemaphoreCount = batch->wait_count,
+        .pWaitSemaphores = handles,
+        .pWaitDstStageMask = stages,
+        .signalSemaphoreCount = signal.count,
+        .pSignalSemaphores = signal.handles,
+    };
+    return vk->queue_submit(batch->queue->handle, 1, &info, VK_NULL_HANDLE);
+}
+
+static VkSemaphoreSubmitInfo submit_info(VkSemaphore semaphore, uint64_t value)
+{
+    return (VkSemaphoreSubmitInfo){
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO,
+        .semaphore = semaphore,
+        .value = value,
+        .stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
+    };
+}
+
+static VkResult submit2(const sp_vk_driver *vk, const sp_vk_batch *batch)
+{
+    VkSemaphoreSubmitInfo waits[MAX_WAITS];
+    VkSemaphoreSubmitInfo signal_infos[2];
+    signals signal = signals_of(batch);
+    for (uint32_t i = 0; i < batch->wait_count; i++)
+        waits[i] = submit_info(batch->waits[i].semaphore->handle, batch->waits[i].value);
+    for (uint32_t i = 0; i < signal.count; i++)
+        signal_infos[i] = submit_info(signal.handles[i], signal.values[i]);
+    VkSubmitInfo2 info = {
+        .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2,
+        .waitSemaphoreInfoCount = batch->wait_count,
+        .pWaitSemaphoreInfos = waits,
+        .signalSemaphoreInfoCount = signal.count,
+        .pSignalSemaphoreInfos = signal_infos,
+    };
+    return vk->queue_submit2(batch->queue->handle, 1, &info, VK_NULL_HANDLE);
+}
+
+static sp_status submit_locked(const sp_vk_batch *batch)
+{
+    sp_vk_device *device = batch->queue->device;
+    const sp_vk_driver *vk = &device->vk;
+    VkResult result = vk->queue_submit2 ? submit2(vk, batch) : submit1(vk, batch);
+    if (result == VK_SUCCESS)
+        return SP_OK;
+    return sp_vk_fail(device, result, vk->queue_submit2 ? "vkQueueSubmit2" : "vkQueueSubmit");
+}
+
+/* ---- What is known afterwards ---- */
+
+/* Is what this batch signals sure to run, or is it behind a wait whose signal may never come? */
+static bool update_gate_locked(const sp_vk_batch *batch)
+{
+    sp_vk_queue *queue = batch->queue;
+    if (queue->open_gate && sp_vk_timeline_reached(queue->progress, queue->open_gate))
+        queue->open_gate = 0;
+    for (uint32_t i = 0; i < batch->wait_count; i++) {
+        const sp_vk_wait *wait = &batch->waits[i];
+        if (!wait->signal && !sp_vk_timeline_submitted(wait->semaphore, wait->value))
+            queue->open_gate = batch->progress;
+    }
+    return queue->open_gate == 0;
+}
+
+static void record_timeline_locked(sp_vk_semaphore *timeline, uint64_t value, uint32_t slot,
+                                   bool settled)
+{
+    sp_store64(&timeline->minted, value);
+    if (settled)
+        sp_store64(&timeline->settled, value);
+    timeline->signal_slot = slot;
+}
+
+static void record_binary_signal_locked(const sp_vk_batch *batch)
+{
+    sp_vk_semaphore *binary = batch->signal;
+    sp_vk_signal *signal = batch->signal_op;
+    binary->current = signal;
+    if (!signal)
+        return;
+    sp_vk_signal_setup(signal, binary, SP_ONESHOT_SUBMITTED);
+    signal->ours = true;
+    signal->home = sp_vk_semaphore_ref(batch->queue->progress);
+    signal->depends = batch->queue->open_gate;
+}
+
+static void record_wait_locked(const sp_vk_batch *batch, const sp_vk_wait *wait)
+{
+    sp_vk_signal *signal = wait->signal;
+    if (!signal)
+        return;
+    wait->semaphore->wait_slot = batch->queue->slot;
+    wait->semaphore->wait_value = batch->progress;
+    signal->gate = sp_vk_semaphore_ref(batch->queue->progress);
+    sp_store64(&signal->gate_value, batch->progress);
+}
+
+static void record_locked(const sp_vk_batch *batch, const named *all)
+{
+    sp_vk_queue *queue = batch->queue;
+    bool settled = update_gate_locked(batch);
+    for (uint32_t i = 0; i < all->count; i++)
+        all->list[i]->last_use[queue->slot] = batch->progress;
+    for (uint32_t i = 0; i < batch->wait_count; i++)
+        record_wait_locked(batch, &batch->waits[i]);
+    record_timeline_locked(queue->progress, batch->progress, queue->slot, settled);
+    if (!batch->signal)
+        return;
+    if (batch->signal->type == VK_SEMAPHORE_TYPE_TIMELINE)
+        record_timeline_locked(batch->signal, batch->value, queue->slot, settled);
+    else
+        record_binary_signal_locked(batch);
+}
+
+sp_status sp_vk_batch_submit(sp_vk_batch *batch)
+{
+    named all;
+    collect_named(batch, &all);
+    lock_all(batch->queue, &all);
+    sp_status status = mint_locked(batch);
+    if (status == SP_OK)
+        status = submit_locked(batch);
+    if (status == SP_OK)
+        record_locked(batch, &all);
+    unlock_all(batch->queue, &all);
+    return status;
+}
