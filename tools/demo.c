@@ -134,6 +134,9 @@ static bool run_best(const struct demo_options *options, char **argv, struct gpu
         return true;
     if (!unsupported)
         return false;
+    /* The device that was asked for does not open at all: there is nothing to fall back to. */
+    if (options->device && !gpu->device)
+        return demo_gpu_ok(gpu, false);
     char because[sizeof gpu->problem];
     memcpy(because, gpu->problem, sizeof because);
     return demo_gpu_ok(gpu, gpu_close(gpu)) &&

@@ -6,11 +6,11 @@
 #define SYNCPOINT_TOOLS_DEMO_LOOPS_H
 
 #include "demo_link.h"
+#include "demo_render.h"
 #include "gpu_image.h"
 
 /* Renders all frames and gives them away; returns when the last slot has come back. */
-bool demo_produce(const struct demo_options *options, struct gpu *gpu,
-                  const struct gpu_image *images, bool to_other_process,
+bool demo_produce(const struct demo_options *options, struct demo_renderer *renderer,
                   const struct demo_producer_link *link);
 
 /* Takes all frames, copies each and checks it, gives the slots back; returns when all is done. */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "demo_loops.h"
-#include "demo_render.h"
 
 /* One run of the producer's loop. */
 struct producer {
     const struct demo_options *options;
     const struct demo_producer_link *link;
-    struct gpu *gpu;
-    struct demo_renderer renderer;
+    struct demo_renderer *renderer;
     sp_point rendered[DEMO_SLOTS]; /* the last work that used the slot's command buffer */
 };
 
@@ -34,7 +32,7 @@ static bool produce_frame(struct producer *producer, uint32_t frame)
     if (!demo_wait(&producer->rendered[slot], "waiting for the slot's last rendering",
                    link->peer_is_there, link->self))
         return false;
-    return demo_gpu_ok(producer->gpu, demo_renderer_submit(&producer->renderer, frame)) &&
+    return demo_gpu_ok(producer->renderer->gpu, demo_renderer_submit(producer->renderer, frame)) &&
            link->publish(link->self, frame, !is_withheld(producer->options, frame)) &&
            mark_rendered(producer, slot);
 }
@@ -64,25 +62,18 @@ static bool run(struct producer *producer)
         if (!produce_frame(producer, frame))
             return false;
     }
-    if (!finish(producer))
-        return false;
-    for (uint32_t slot = 0; slot < DEMO_SLOTS; slot++)
-        sp_point_unref(&producer->rendered[slot]);
-    return true;
+    return finish(producer);
 }
 
-bool demo_produce(const struct demo_options *options, struct gpu *gpu,
-                  const struct gpu_image *images, bool to_other_process,
+bool demo_produce(const struct demo_options *options, struct demo_renderer *renderer,
                   const struct demo_producer_link *link)
 {
-    struct producer producer = {.options = options, .link = link, .gpu = gpu};
-    if (!demo_gpu_ok(gpu, demo_renderer_create(&producer.renderer, gpu, images, to_other_process)))
-        return false;
+    struct producer producer = {.options = options, .link = link, .renderer = renderer};
     if (options->slow &&
-        !demo_gpu_ok(gpu, demo_renderer_slow_down(&producer.renderer, link->queue)))
+        !demo_gpu_ok(renderer->gpu, demo_renderer_slow_down(renderer, link->queue)))
         return false;
-    if (!run(&producer))
-        return false;
-    demo_renderer_destroy(&producer.renderer);
-    return true;
+    const bool ok = run(&producer);
+    for (uint32_t slot = 0; slot < DEMO_SLOTS; slot++)
+        sp_point_unref(&producer.rendered[slot]);
+    return ok;
 }

@@ -9,6 +9,7 @@
 /* The delay aimed at with --slow: far longer than the consumer needs to come too early. */
 #define DELAY_NS UINT64_C(30000000)
 #define DELAY_PROBE_NS (DELAY_NS / 4)
+#define DELAY_PROBES 4
 #define DELAY_MAX_ITERATIONS (1u << 30)
 
 static VkImageMemoryBarrier barrier(const struct demo_renderer *renderer, uint32_t slot)
@@ -109,9 +110,8 @@ bool demo_renderer_submit(struct demo_renderer *renderer, uint32_t frame)
     return end_and_submit(renderer, slot);
 }
 
-/* How long the device computes that many iterations. 0: gpu->problem says why not. */
-static uint64_t measure_delay(struct demo_renderer *renderer, sp_vk_queue *queue,
-                              uint32_t iterations)
+/* How long the device computes that many iterations, once. 0: gpu->problem says why not. */
+static uint64_t time_delay(struct demo_renderer *renderer, sp_vk_queue *queue, uint32_t iterations)
 {
     const struct render_push push = {0, DEMO_WIDTH, DEMO_HEIGHT, iterations};
     const uint64_t start = sp_now_ns();
@@ -125,6 +125,18 @@ static uint64_t measure_delay(struct demo_renderer *renderer, sp_vk_queue *queue
         status = sp_wait_timeout(&done, DEMO_TIMEOUT_NS);
     sp_point_unref(&done);
     return gpu_check_sync(renderer->gpu, status, "the delay") ? sp_now_ns() - start : 0;
+}
+
+/* The shortest of some: a busy machine only ever makes it longer. */
+static uint64_t measure_delay(struct demo_renderer *renderer, sp_vk_queue *queue,
+                              uint32_t iterations)
+{
+    uint64_t shortest = UINT64_MAX;
+    for (int i = 0; i < DELAY_PROBES && shortest > 0; i++) {
+        const uint64_t ns = time_delay(renderer, queue, iterations);
+        shortest = ns < shortest ? ns : shortest;
+    }
+    return shortest;
 }
 
 bool demo_renderer_slow_down(struct demo_renderer *renderer, sp_vk_queue *queue)

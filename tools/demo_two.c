@@ -97,18 +97,33 @@ bool demo_run_processes(const struct demo_options *options, const struct gpu_cho
 
 /* ---- Producer ------------------------------------------------------------------------------ */
 
-static bool produce_ring(const struct demo_options *options, struct gpu *gpu,
-                         const struct demo_ring *ring, int socket)
+static bool produce_all(const struct demo_options *options, struct demo_renderer *renderer,
+                        int socket)
 {
+    struct gpu *gpu = renderer->gpu;
     struct demo_fd_producer end = {
         .socket = socket,
         .device = gpu->sync,
         .queue = gpu_sync_queue(gpu),
     };
     const struct demo_producer_link link = demo_fd_producer_link(&end);
-    return demo_gpu_ok(gpu, end.queue != NULL) &&
-           demo_produce(options, gpu, ring->images, true, &link) &&
+    return demo_gpu_ok(gpu, end.queue != NULL) && demo_produce(options, renderer, &link) &&
            demo_sync_ok(sp_vk_queue_destroy(end.queue, DESTROY_TIMEOUT_NS), "sp_vk_queue_destroy");
+}
+
+/* The renderer comes before the first count of handles: a driver keeps some for its compiler. */
+static bool produce_ring(const struct demo_options *options, struct gpu *gpu,
+                         const struct demo_ring *ring, int socket, struct demo_handles *handles)
+{
+    struct demo_renderer renderer;
+    if (!demo_gpu_ok(gpu, demo_renderer_create(&renderer, gpu, ring->images, true)))
+        return false;
+    handles->before = demo_count_handles();
+    if (!produce_all(options, &renderer, socket))
+        return false;
+    handles->after = demo_count_handles();
+    demo_renderer_destroy(&renderer);
+    return true;
 }
 
 static bool run_producer(const struct demo_options *options, const uint8_t *id, int socket)
@@ -118,12 +133,9 @@ static bool run_producer(const struct demo_options *options, const uint8_t *id, 
     struct demo_handles handles;
     const struct gpu_choice choice = {.id = id, .validate = options->validate};
     if (!demo_gpu_ok(&gpu, gpu_open(&gpu, &choice) && demo_can_share(&gpu)) ||
-        !demo_ring_create(&ring, &gpu, GPU_EXPORT) || !demo_ring_send(&ring, &gpu, socket))
+        !demo_ring_create(&ring, &gpu, GPU_EXPORT) || !demo_ring_send(&ring, &gpu, socket) ||
+        !produce_ring(options, &gpu, &ring, socket, &handles))
         return false;
-    handles.before = demo_count_handles();
-    if (!produce_ring(options, &gpu, &ring, socket))
-        return false;
-    handles.after = demo_count_handles();
     demo_ring_destroy(&ring, &gpu);
     if (!demo_gpu_ok(&gpu, gpu_close(&gpu)))
         return false;

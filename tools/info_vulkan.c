@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 /* The longest time between two lines of a child: more than a step's own time limits add up to. */
-#define SILENCE_MS 30000
+#define SILENCE_MS 20000
 
 /* What is known of one driver while its processes run. */
 typedef struct probing {

@@ -526,8 +526,6 @@ SP_INLINE sp_point sp_point_ref(const sp_point *point)
 /* Known reached: two loads. Pending: one call of the primitive's probe. */
 SP_INLINE sp_status sp_poll(const sp_point *point)
 {
-    uint64_t reached = 0;
-    sp_status status = SP_PENDING;
     if (point && point->waiter && point->waiter->fork_generation == sp_fork_generation) {
         sp_waiter *waiter = point->waiter;
         uint64_t target = (waiter->features & SP_FEATURE_COUNTING) ? point->value : 1;
@@ -535,12 +533,14 @@ SP_INLINE sp_status sp_poll(const sp_point *point)
             return SP_OK;
         if (waiter->ops->probe &&
             target < __atomic_load_n(&waiter->failed_from, __ATOMIC_ACQUIRE)) {
-            status = waiter->ops->probe(waiter, target, &reached);
+            uint64_t reached = 0;
+            sp_status status = waiter->ops->probe(waiter, target, &reached);
             if (status == SP_OK && reached < target)
                 return SP_PENDING;
+            return sp_poll_rest(point, status, reached);
         }
     }
-    return sp_poll_rest(point, status, reached);
+    return sp_poll_rest(point, SP_PENDING, 0);
 }
 #endif
 

@@ -96,14 +96,16 @@ typedef struct sp_vk_queue_desc {
     void *user; /* Optional, borrowed */
 } sp_vk_queue_desc;
 
-/* Ownership: borrows the VkQueue until sp_vk_queue_destroy(). The first queue of a device is also
+/* Several sp_vk_queue over one VkQueue are fine if they share the lock.
+ * Ownership: borrows the VkQueue until sp_vk_queue_destroy(). The first queue of a device is also
  * the one that host waits on imported or wrapped binary semaphores are submitted to.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if SP_VK_MAX_QUEUES are alive; OUT_OF_MEMORY;
  *   DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_vk_queue_create(sp_vk_device *device, const sp_vk_queue_desc *desc,
                                     sp_vk_queue **out);
 
-/* Waits until the library's own submits to this queue are done, then frees it. Its points stay.
+/* Waits until the library's own submits to this queue are done, then frees it and whatever was
+ * released while they ran. Its points stay.
  * Blocking: up to the timeout. NULL is SP_OK.
  * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.1 */
 SP_API sp_status sp_vk_queue_destroy(sp_vk_queue *queue, uint64_t timeout_ns);
@@ -119,7 +121,10 @@ typedef struct sp_vk_semaphore sp_vk_semaphore;
 
 /* As sp_vk_queue_signal(), on a semaphore of the caller's choice. Timeline: `value`, or the next
  * one if it is 0; minting and submitting are one step under the timeline's value lock. Binary:
- * `value` must be 0; the point is this one signal.
+ * `value` must be 0; the point is this one signal. Whoever asks for a binary's signal asserts that
+ * nothing submitted to the queue before, by others than this library, waits for a signal that is not
+ * submitted yet: Vulkan forbids to wait on the binary then, and some drivers hang.
+ * The exporter of a binary cannot see the other side's wait: use a fresh semaphore for each signal.
  * `out` is optional.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, a value that does not increase or jumps too far, a value
  *   for a binary); DEVICE_MISMATCH; INVALID_STATE (binary: a signal nobody waited for is pending,
@@ -182,7 +187,8 @@ typedef struct sp_vk_semaphore_import_desc {
 } sp_vk_semaphore_import_desc;
 
 /* A semaphore from a handle of another API, device or process. The handle is screened before the
- * driver sees it. Its type is what the caller says: drivers do not check.
+ * driver sees it. Its type is what the caller says: drivers do not check. A binary's sender signals
+ * first and sends then, see sp_vk_binary_point().
  * Returns: SP_OK; INVALID_ARGUMENT (a combination Vulkan has not: a SYNC_FD that is permanent or a
  *   timeline, a timeline that is temporary); INVALID_HANDLE: not an open handle of that type;
  *   NOT_SUPPORTED: the device cannot import that; OUT_OF_MEMORY; SYSTEM (no free fd); DEVICE_LOST;

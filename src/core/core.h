@@ -18,6 +18,7 @@
 #define SP_PRINTF(format_at, args_at)
 #endif
 
+#define SP_COLD __attribute__((noinline, cold)) /* keeps a failing path out of a hot one */
 #define SP_LIKELY(x) __builtin_expect(!!(x), 1)
 #define SP_ARRAY_LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 #define SP_CONTAINER_OF(pointer, type, member)                                                     \
@@ -185,6 +186,9 @@ typedef struct sp_backoff {
 } sp_backoff;
 
 uint64_t sp_backoff_next(sp_backoff *backoff); /* how long to sleep this time */
+
+/* While spinning: leaves the primitive alone for a moment. */
+void sp_pause_between_probes(void);
 
 /* Gives way to a thread that needs a lock which the driver, or a layer above it, holds while it
  * waits: call it after each driver wait that timed out. */

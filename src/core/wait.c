@@ -8,6 +8,10 @@
 #define BACKOFF_FIRST UINT64_C(2000)
 #define BACKOFF_LAST UINT64_C(100000)
 
+/* About 0.3 us. A probe takes the driver's lock of that primitive: without a pause the spinning
+ * thread fights for it with the one that wants to signal, and sees the signal later. */
+#define PROBE_PAUSES 16
+
 #define SLICE_PAUSE UINT64_C(60000) /* long enough for a thread to wake and take a lock */
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -25,6 +29,12 @@ uint64_t sp_backoff_next(sp_backoff *backoff)
 static void sleep_for(uint64_t ns, uint64_t deadline_ns)
 {
     sp_os_sleep_until(earlier(sp_os_now_ns() + ns, deadline_ns));
+}
+
+void sp_pause_between_probes(void)
+{
+    for (int i = 0; i < PROBE_PAUSES; i++)
+        sp_cpu_relax();
 }
 
 void sp_pause_between_slices(uint64_t deadline_ns)
@@ -124,7 +134,7 @@ static sp_status wait_until(const sp_point *point, uint64_t deadline_ns, uint64_
         if (now >= deadline_ns)
             return status == SP_PENDING ? SP_TIMEOUT : status;
         if (now < spin_end) {
-            sp_cpu_relax();
+            sp_pause_between_probes();
             continue;
         }
         status = sp_point_block_slice(leaf, deadline_ns, &backoff);

@@ -145,6 +145,29 @@ static uint64_t slice_end(const many *m)
     return end < m->deadline_ns ? end : m->deadline_ns;
 }
 
+/* A signal that waits use up shows itself only to who waits for it: blocking until now starts that
+ * wait without blocking. */
+static sp_status start_consuming(sp_waiter *waiter, const sp_point *leaf)
+{
+    const uint32_t wanted = SP_FEATURE_CONSUMING | SP_FEATURE_BLOCK;
+    if ((waiter->features & wanted) != wanted)
+        return SP_OK;
+    uint64_t target = sp_point_target(leaf);
+    sp_status status = waiter->ops->block(waiter, target, sp_os_now_ns());
+    return status < 0 ? sp_waiter_keep_error(waiter, target, status) : SP_OK;
+}
+
+static sp_status start_all_consuming(many *m)
+{
+    sp_status status = SP_OK;
+    for (size_t i = 0; i < m->count && status == SP_OK; i++) {
+        m->index = i;
+        if (m->entries[i].leaf)
+            status = start_consuming(m->entries[i].leaf->waiter, m->entries[i].leaf);
+    }
+    return status;
+}
+
 /* Leaves a waker wherever one can be left. True if every pending point has one. */
 static bool arm_all(many *m)
 {
@@ -196,8 +219,10 @@ static sp_status block(many *m)
     if (common_group(m))
         return block_on_group(m, first->waiter->ops);
     if (m->mode == SP_WAIT_ANY) {
-        sleep_until_woken(m);
-        return SP_OK;
+        sp_status status = start_all_consuming(m);
+        if (status == SP_OK)
+            sleep_until_woken(m);
+        return status;
     }
     m->index = m->first_pending;
     return sp_point_block_slice(first, m->deadline_ns, &m->backoff);
@@ -214,7 +239,7 @@ static sp_status wait_loop(many *m)
         if (now >= m->deadline_ns)
             return m->all_unsubmitted ? SP_NOT_SUBMITTED : SP_TIMEOUT;
         if (now < spin_end) {
-            sp_cpu_relax();
+            sp_pause_between_probes();
             continue;
         }
         status = block(m);

@@ -19,13 +19,18 @@ enum {
     ONE_SHOT = 1 << 1, /* each point is an operation of its own                                  */
     FAILING = 1 << 2,  /* can be made to fail                                                    */
     COUNTED = 1 << 3,  /* tells how many primitives are alive                                    */
-    CALLS = 1 << 4     /* tells how many driver calls were made                                  */
+    SEEN = 1 << 5,      /* a poll alone sees the signal; a binary has to be waited for first     */
+    CALLS = 1 << 4,    /* tells how many driver calls were made                                  */
+    POLLED = 1 << 5,   /* a poll alone notices signal and failure; else a wait must have begun   */
+    INDEPENDENT = 1 << 6 /* a wait notices while points made later are still pending             */
 };
 
 typedef struct fixture {
     sp_kind kind;
     sp_backend backend;
     uint32_t flags;              /* of its points                                                */
+    sp_status pending;           /* what a poll says before the signal                           */
+    sp_status timed_out;         /* and a wait whose time runs out                               */
     sp_status mark_submitted;    /* what sp_point_mark_submitted() says                          */
     sp_status fail_status;       /* what waits give after fail_all()                                */
     sp_status fail_cause;        /* and what sp_last_error()->cause is                           */

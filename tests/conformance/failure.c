@@ -7,14 +7,15 @@
 TEST_NEEDING(failure_is_sticky, FAILING)
 {
     sp_point point = fx->point(1), later = fx->point(2);
-    CHECK_STATUS(sp_poll(&point), SP_PENDING);
+    CHECK_STATUS(sp_poll(&point), fx->pending);
     fx->fail_all();
     for (unsigned i = 0; i < 3; i++) {
+        CHECK_ERROR(sp_wait(&point), fx->fail_status);
+        CHECK_STATUS(sp_last_error()->cause, fx->fail_cause);
         CHECK_ERROR(sp_poll(&point), fx->fail_status);
         CHECK_STATUS(sp_last_error()->cause, fx->fail_cause);
-        CHECK_ERROR(sp_wait(&point), fx->fail_status);
-        CHECK_ERROR(sp_wait_timeout(&later, 0), fx->fail_status);
         CHECK_ERROR(sp_wait_timeout(&later, SP_FOREVER), fx->fail_status);
+        CHECK_ERROR(sp_wait_timeout(&later, 0), fx->fail_status);
     }
     sp_point copy = sp_point_ref(&point);
     CHECK_ERROR(sp_poll(&copy), fx->fail_status);
@@ -23,7 +24,18 @@ TEST_NEEDING(failure_is_sticky, FAILING)
     sp_point_unref(&later);
 }
 
-TEST_NEEDING(reached_points_stay_reached, FAILING)
+TEST_NEEDING(poll_sees_the_failure, FAILING | POLLED)
+{
+    sp_point point = fx->point(1);
+    CHECK_STATUS(sp_poll(&point), fx->pending);
+    fx->fail_all();
+    CHECK_ERROR(sp_poll(&point), fx->fail_status);
+    CHECK_STATUS(sp_last_error()->cause, fx->fail_cause);
+    CHECK_ERROR(sp_wait_timeout(&point, 0), fx->fail_status);
+    sp_point_unref(&point);
+}
+
+TEST_NEEDING(reached_points_stay_reached, FAILING | INDEPENDENT)
 {
     sp_point reached = fx->point(1), pending = fx->point(2);
     fx->signal(1);
@@ -84,7 +96,7 @@ TEST_NEEDING(values_after_a_failure_fail_too, COUNTING | FAILING)
     sp_point point = fx->point(1), higher = {0};
     CHECK_STATUS(sp_point_at(&point, 100, &higher), SP_OK);
     fx->fail_all();
-    CHECK_ERROR(sp_poll(&point), fx->fail_status);
+    CHECK_ERROR(sp_wait(&point), fx->fail_status);
     CHECK_ERROR(sp_poll(&higher), fx->fail_status);
     sp_point_unref(&higher);
     CHECK_STATUS(sp_point_at(&point, 7, &higher), SP_OK);

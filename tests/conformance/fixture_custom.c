@@ -94,7 +94,8 @@ static const counter_style styles[] = {
 };
 
 #define COMMON                                                                                     \
-    .kind = SP_KIND_CUSTOM, .backend = SP_BACKEND_CUSTOM,                                          \
+    .kind = SP_KIND_CUSTOM, .backend = SP_BACKEND_CUSTOM, .pending = SP_PENDING,                   \
+    .timed_out = SP_TIMEOUT,                                                                       \
     .mark_submitted = SP_ERROR_NOT_SUPPORTED, .fail_status = SP_ERROR_DEVICE_LOST,                 \
     .fail_cause = SP_ERROR_DEVICE_LOST, .setup = setup, .alive = counter_alive
 
@@ -118,12 +119,14 @@ static const fixture fixtures[] = {
     ONE_SHOT_FIXTURE(COUNTER_ONE_SHOT_PROBE), ONE_SHOT_FIXTURE(COUNTER_ONE_SHOT_ARM),
 };
 
+#define COMMON_FEATURES (FAILING | COUNTED | POLLED | INDEPENDENT)
+
 const test_target custom_targets[] = {
-    {"custom-probe", COUNTING | FAILING | COUNTED, (void *)&fixtures[COUNTER_PROBE]},
-    {"custom-block", COUNTING | FAILING | COUNTED, (void *)&fixtures[COUNTER_BLOCK]},
-    {"custom-arm", COUNTING | FAILING | COUNTED, (void *)&fixtures[COUNTER_ARM]},
-    {"custom-group", COUNTING | FAILING | COUNTED, (void *)&fixtures[COUNTER_GROUP]},
-    {"custom-one-shot", ONE_SHOT | FAILING | COUNTED, (void *)&fixtures[COUNTER_ONE_SHOT_PROBE]},
-    {"custom-one-shot-arm", ONE_SHOT | FAILING | COUNTED, (void *)&fixtures[COUNTER_ONE_SHOT_ARM]},
+    {"custom-probe", COUNTING | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_PROBE]},
+    {"custom-block", COUNTING | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_BLOCK]},
+    {"custom-arm", COUNTING | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_ARM]},
+    {"custom-group", COUNTING | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_GROUP]},
+    {"custom-one-shot", ONE_SHOT | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_ONE_SHOT_PROBE]},
+    {"custom-one-shot-arm", ONE_SHOT | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_ONE_SHOT_ARM]},
     {NULL, 0, NULL},
 };

@@ -61,6 +61,8 @@ static const fixture host = {
     .kind = SP_KIND_HOST,
     .backend = SP_BACKEND_CPU,
     .flags = SP_POINT_HAS_VALUE,
+    .pending = SP_PENDING,
+    .timed_out = SP_TIMEOUT,
     .mark_submitted = SP_ERROR_NOT_SUPPORTED,
     .fail_status = SP_ERROR_FAILED,
     .fail_cause = SP_ERROR_DEVICE_LOST,
@@ -75,6 +77,8 @@ static const fixture host = {
 static const fixture chain = {
     .kind = SP_KIND_CHAIN,
     .backend = SP_BACKEND_CPU,
+    .pending = SP_PENDING,
+    .timed_out = SP_TIMEOUT,
     .mark_submitted = SP_ERROR_NOT_SUPPORTED,
     .fail_status = SP_ERROR_FAILED,
     .fail_cause = SP_ERROR_DEVICE_LOST,
@@ -89,6 +93,8 @@ static const fixture chain = {
 static const fixture slot = {
     .kind = SP_KIND_DEFERRED,
     .backend = SP_BACKEND_CPU,
+    .pending = SP_PENDING,
+    .timed_out = SP_TIMEOUT,
     .mark_submitted = SP_ERROR_NOT_SUPPORTED,
     .fail_status = SP_ERROR_FAILED,
     .fail_cause = SP_ERROR_DEVICE_LOST,
@@ -100,9 +106,11 @@ static const fixture slot = {
     .teardown = release_owner,
 };
 
+#define COMMON_FEATURES (FAILING | POLLED | INDEPENDENT)
+
 const test_target host_targets[] = {
-    {"host", COUNTING | FAILING, (void *)&host},
-    {"chain", ONE_SHOT | FAILING, (void *)&chain},
-    {"slot", ONE_SHOT | FAILING, (void *)&slot},
+    {"host", COUNTING | SEEN | FAILING, (void *)&host},
+    {"chain", ONE_SHOT | SEEN | FAILING, (void *)&chain},
+    {"slot", ONE_SHOT | SEEN | FAILING, (void *)&slot},
     {NULL, 0, NULL},
 };

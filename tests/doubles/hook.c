@@ -252,6 +252,8 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL hook_get_instance(VkInstance ins
         last_instance = instance;
     if (strcmp(name, "vkGetInstanceProcAddr") == 0)
         return (PFN_vkVoidFunction)hook_get_instance;
+    if (hidden[0] && strcmp(hidden, name) == 0)
+        return NULL;
     PFN_vkVoidFunction driver = real_get_instance(instance, name);
     if (strcmp(name, "vkGetDeviceProcAddr") == 0) {
         real_get_device = (PFN_vkGetDeviceProcAddr)driver;

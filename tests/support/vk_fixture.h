@@ -167,7 +167,9 @@ void vk_submit(vk_context *vk, const vk_submit_info *info);
 /* Waits until all work on the queue is done. */
 void vk_finish(vk_context *vk);
 
-/* Keeps a queue from going on until it is opened. */
+/* Keeps a queue from going on until it is opened, by a wait whose signal comes from the host later.
+ * What is submitted behind it may be signalled, but Vulkan does not allow a wait for a *binary* that
+ * is signalled behind it (one driver then hangs in vkQueueSubmit): use vk_slow for those. */
 typedef struct vk_gate {
     vk_context *vk;
     VkSemaphore timeline;
@@ -181,6 +183,18 @@ void vk_gate_open(vk_gate *gate, uint64_t value);
 void vk_gate_open_all(vk_gate *gate);
 /* Opens it, waits for the queue, and destroys it. */
 void vk_gate_fini(vk_gate *gate);
+
+/* Work that takes a good part of a second: what is submitted behind it is pending for a while. */
+typedef struct vk_slow {
+    vk_context *vk;
+    VkBuffer buffers[2];
+    VkDeviceMemory memory[2];
+    VkCommandBuffer commands;
+} vk_slow;
+void vk_slow_init(vk_slow *slow, vk_context *vk);
+void vk_slow_submit(vk_slow *slow);
+/* Waits for the queue. */
+void vk_slow_fini(vk_slow *slow);
 
 /* Work whose result shows whether it ran, and after what: a copy from one buffer to another. The
  * producer fills the source; a copy that ran too early has copied something else. */

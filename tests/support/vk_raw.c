@@ -187,43 +187,31 @@ static uint32_t host_memory_type(vk_context *vk, uint32_t allowed)
     return 0;
 }
 
-static volatile uint32_t *make_buffer(vk_copy *copy, unsigned which, VkBufferUsageFlags usage)
+static void *make_buffer(vk_context *vk, VkDeviceSize size, VkBuffer *buffer,
+                         VkDeviceMemory *memory)
 {
-    vk_context *vk = copy->vk;
     const VkBufferCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-        .size = COPY_BYTES,
-        .usage = usage,
+        .size = size,
+        .usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
     };
-    CHECK_VK(vk->call.CreateBuffer(vk->device, &info, NULL, &copy->buffers[which]));
+    CHECK_VK(vk->call.CreateBuffer(vk->device, &info, NULL, buffer));
     VkMemoryRequirements need;
-    vk->call.GetBufferMemoryRequirements(vk->device, copy->buffers[which], &need);
+    vk->call.GetBufferMemoryRequirements(vk->device, *buffer, &need);
     const VkMemoryAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
         .allocationSize = need.size,
         .memoryTypeIndex = host_memory_type(vk, need.memoryTypeBits),
     };
     void *mapped;
-    CHECK_VK(vk->call.AllocateMemory(vk->device, &allocate, NULL, &copy->memory[which]));
-    CHECK_VK(vk->call.BindBufferMemory(vk->device, copy->buffers[which], copy->memory[which], 0));
-    CHECK_VK(vk->call.MapMemory(vk->device, copy->memory[which], 0, VK_WHOLE_SIZE, 0, &mapped));
+    CHECK_VK(vk->call.AllocateMemory(vk->device, &allocate, NULL, memory));
+    CHECK_VK(vk->call.BindBufferMemory(vk->device, *buffer, *memory, 0));
+    CHECK_VK(vk->call.MapMemory(vk->device, *memory, 0, VK_WHOLE_SIZE, 0, &mapped));
     return mapped;
 }
 
-static void barrier(vk_copy *copy, VkPipelineStageFlags from, VkAccessFlags from_access,
-                    VkPipelineStageFlags to, VkAccessFlags to_access)
+static VkCommandBuffer begin_commands(vk_context *vk, VkCommandBufferUsageFlags flags)
 {
-    const VkMemoryBarrier memory = {
-        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = from_access,
-        .dstAccessMask = to_access,
-    };
-    copy->vk->call.CmdPipelineBarrier(copy->commands, from, to, 0, 1, &memory, 0, NULL, 0, NULL);
-}
-
-static void record_copy(vk_copy *copy)
-{
-    vk_context *vk = copy->vk;
     const VkCommandBufferAllocateInfo allocate = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = vk->pool,
@@ -232,15 +220,41 @@ static void record_copy(vk_copy *copy)
     };
     const VkCommandBufferBeginInfo begin = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = flags,
     };
+    VkCommandBuffer commands;
+    CHECK_VK(vk->call.AllocateCommandBuffers(vk->device, &allocate, &commands));
+    CHECK_VK(vk->call.BeginCommandBuffer(commands, &begin));
+    return commands;
+}
+
+static void barrier(vk_context *vk, VkCommandBuffer commands, const VkPipelineStageFlags stages[2],
+                    const VkAccessFlags accesses[2])
+{
+    const VkMemoryBarrier memory = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+        .srcAccessMask = accesses[0],
+        .dstAccessMask = accesses[1],
+    };
+    vk->call.CmdPipelineBarrier(commands, stages[0], stages[1], 0, 1, &memory, 0, NULL, 0, NULL);
+}
+
+static void record_copy(vk_copy *copy)
+{
+    static const VkPipelineStageFlags in[] = {VK_PIPELINE_STAGE_HOST_BIT,
+                                              VK_PIPELINE_STAGE_TRANSFER_BIT};
+    static const VkPipelineStageFlags out[] = {VK_PIPELINE_STAGE_TRANSFER_BIT,
+                                               VK_PIPELINE_STAGE_HOST_BIT};
+    static const VkAccessFlags in_access[] = {VK_ACCESS_HOST_WRITE_BIT,
+                                              VK_ACCESS_TRANSFER_READ_BIT};
+    static const VkAccessFlags out_access[] = {VK_ACCESS_TRANSFER_WRITE_BIT,
+                                               VK_ACCESS_HOST_READ_BIT};
     const VkBufferCopy region = {.size = COPY_BYTES};
-    CHECK_VK(vk->call.AllocateCommandBuffers(vk->device, &allocate, &copy->commands));
-    CHECK_VK(vk->call.BeginCommandBuffer(copy->commands, &begin));
-    barrier(copy, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_WRITE_BIT,
-            VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT);
+    vk_context *vk = copy->vk;
+    copy->commands = begin_commands(vk, 0);
+    barrier(vk, copy->commands, in, in_access);
     vk->call.CmdCopyBuffer(copy->commands, copy->buffers[0], copy->buffers[1], 1, &region);
-    barrier(copy, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
-            VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+    barrier(vk, copy->commands, out, out_access);
     CHECK_VK(vk->call.EndCommandBuffer(copy->commands));
 }
 
@@ -248,8 +262,8 @@ void vk_copy_init(vk_copy *copy, vk_context *vk)
 {
     const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     *copy = (vk_copy){.vk = vk};
-    copy->source = make_buffer(copy, 0, VK_BUFFER_USAGE_TRANSFER_SRC_BIT);
-    copy->target = make_buffer(copy, 1, VK_BUFFER_USAGE_TRANSFER_DST_BIT);
+    copy->source = make_buffer(vk, COPY_BYTES, &copy->buffers[0], &copy->memory[0]);
+    copy->target = make_buffer(vk, COPY_BYTES, &copy->buffers[1], &copy->memory[1]);
     record_copy(copy);
     CHECK_VK(vk->call.CreateFence(vk->device, &fence, NULL, &copy->fence));
     for (unsigned i = 0; i < VK_COPY_WORDS; i++) {
@@ -258,14 +272,18 @@ void vk_copy_init(vk_copy *copy, vk_context *vk)
     }
 }
 
+static void free_buffers(vk_context *vk, const VkBuffer buffers[2], const VkDeviceMemory memory[2])
+{
+    for (unsigned i = 0; i < 2; i++) {
+        vk->call.DestroyBuffer(vk->device, buffers[i], NULL);
+        vk->call.FreeMemory(vk->device, memory[i], NULL);
+    }
+}
+
 void vk_copy_fini(vk_copy *copy)
 {
-    vk_context *vk = copy->vk;
-    vk->call.DestroyFence(vk->device, copy->fence, NULL);
-    for (unsigned i = 0; i < 2; i++) {
-        vk->call.DestroyBuffer(vk->device, copy->buffers[i], NULL);
-        vk->call.FreeMemory(vk->device, copy->memory[i], NULL);
-    }
+    copy->vk->call.DestroyFence(copy->vk->device, copy->fence, NULL);
+    free_buffers(copy->vk, copy->buffers, copy->memory);
 }
 
 void vk_copy_produce(vk_copy *copy, uint32_t seed)
@@ -305,4 +323,41 @@ bool vk_copy_arrives(vk_copy *copy, uint32_t seed)
         }
     }
     return true;
+}
+
+/* ---- Slow work ---- */
+
+#define SLOW_BYTES ((VkDeviceSize)32 << 20)
+#define SLOW_COPIES 40
+
+void vk_slow_init(vk_slow *slow, vk_context *vk)
+{
+    static const VkPipelineStageFlags stages[] = {VK_PIPELINE_STAGE_TRANSFER_BIT,
+                                                  VK_PIPELINE_STAGE_TRANSFER_BIT};
+    static const VkAccessFlags accesses[] = {
+        VK_ACCESS_TRANSFER_WRITE_BIT,
+        VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
+    };
+    const VkBufferCopy region = {.size = SLOW_BYTES};
+    *slow = (vk_slow){.vk = vk};
+    for (unsigned i = 0; i < 2; i++)
+        make_buffer(vk, SLOW_BYTES, &slow->buffers[i], &slow->memory[i]);
+    slow->commands = begin_commands(vk, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT);
+    for (unsigned i = 0; i < SLOW_COPIES; i++) {
+        vk->call.CmdCopyBuffer(slow->commands, slow->buffers[i % 2], slow->buffers[1 - i % 2], 1,
+                               &region);
+        barrier(vk, slow->commands, stages, accesses);
+    }
+    CHECK_VK(vk->call.EndCommandBuffer(slow->commands));
+}
+
+void vk_slow_submit(vk_slow *slow)
+{
+    vk_submit(slow->vk, &(vk_submit_info){.commands = slow->commands});
+}
+
+void vk_slow_fini(vk_slow *slow)
+{
+    vk_finish(slow->vk);
+    free_buffers(slow->vk, slow->buffers, slow->memory);
 }

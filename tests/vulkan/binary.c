@@ -87,47 +87,45 @@ TEST(O1_what_it_depends_on_is_not_submitted)
 TEST(O6_two_waits_for_one_signal)
 {
     start();
-    vk_gate gate;
-    vk_gate_init(&gate, &vk);
+    vk_slow slow;
+    vk_slow_init(&slow, &vk);
     sp_vk_semaphore *binary = make_binary();
-    vk_gate_close(&gate);
+    vk_slow_submit(&slow);
     sp_point point = queue_signals(binary, 0), copy = sp_point_ref(&point);
     CHECK_STATUS(sp_vk_queue_wait(vk.sp_queue, &point), SP_OK);
     refuse_wait(&point, SP_ERROR_INVALID_STATE);
     refuse_wait(&copy, SP_ERROR_INVALID_STATE);
     CHECK_STATUS(sp_poll(&copy), SP_PENDING);
-    vk_gate_open_all(&gate);
     CHECK_STATUS(sp_wait(&copy), SP_OK); /* the host sees the wait that has run */
     CHECK_STATUS(sp_poll(&point), SP_OK);
     sp_point_unref(&copy);
     sp_point_unref(&point);
     sp_vk_semaphore_unref(binary);
-    vk_gate_fini(&gate);
+    vk_slow_fini(&slow);
     finish();
 }
 
 TEST(O6_an_old_point_keeps_its_answer)
 {
     start();
-    vk_gate gate;
-    vk_gate_init(&gate, &vk);
+    vk_slow slow;
+    vk_slow_init(&slow, &vk);
     sp_vk_semaphore *binary = make_binary();
     sp_point first = queue_signals(binary, 0);
     CHECK_STATUS(sp_vk_queue_wait(vk.sp_queue, &first), SP_OK);
     CHECK_STATUS(sp_wait(&first), SP_OK);
-    vk_gate_close(&gate);
+    vk_slow_submit(&slow);
     sp_point second = queue_signals(binary, 0);
     CHECK_STATUS(sp_poll(&first), SP_OK);
     CHECK_STATUS(sp_wait_timeout(&first, 0), SP_OK);
     CHECK_STATUS(sp_poll(&second), SP_PENDING);
     CHECK_STATUS(sp_wait_timeout(&second, MS), SP_TIMEOUT);
-    vk_gate_open_all(&gate);
     CHECK_STATUS(sp_wait(&second), SP_OK);
     CHECK_STATUS(sp_poll(&first), SP_OK);
     sp_point_unref(&first);
     sp_point_unref(&second);
     sp_vk_semaphore_unref(binary);
-    vk_gate_fini(&gate);
+    vk_slow_fini(&slow);
     finish();
 }
 
@@ -145,11 +143,20 @@ static void claim(void *user)
 
 TEST(O6_racing_waits_have_one_winner)
 {
+    enum { ROUNDS = 50 };
     start();
-    for (unsigned round = 0; round < 50; round++) {
-        sp_vk_semaphore *binary = make_binary();
-        sp_point point = queue_signals(binary, 0);
-        claimer claimers[2] = {{.point = &point}, {.point = &point}};
+    vk_slow slow;
+    sp_vk_semaphore *binaries[ROUNDS];
+    sp_point points[ROUNDS];
+    vk_slow_init(&slow, &vk);
+    vk_slow_submit(&slow); /* one whose wait has run may be asked again */
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        binaries[round] = make_binary();
+        points[round] = queue_signals(binaries[round], 0);
+    }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const sp_point *point = &points[round];
+        claimer claimers[2] = {{.point = point}, {.point = point}};
         for (unsigned i = 0; i < 2; i++)
             worker_start(&claimers[i].worker, 0, claim, &claimers[i]);
         unsigned won = 0;
@@ -159,10 +166,13 @@ TEST(O6_racing_waits_have_one_winner)
             CHECK(claimers[i].status == SP_OK || claimers[i].status == SP_ERROR_INVALID_STATE);
         }
         CHECK_EQUAL(won, 1);
-        CHECK_STATUS(sp_wait(&point), SP_OK);
-        sp_point_unref(&point);
-        sp_vk_semaphore_unref(binary);
     }
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        CHECK_STATUS(sp_wait(&points[round]), SP_OK);
+        sp_point_unref(&points[round]);
+        sp_vk_semaphore_unref(binaries[round]);
+    }
+    vk_slow_fini(&slow);
     finish();
 }
 
@@ -260,16 +270,51 @@ TEST(a_signal_that_nobody_waited_for)
     finish();
 }
 
+/* Then the wait is the user's own, and so is the order. */
 TEST(a_signal_without_a_point)
 {
     start();
     sp_vk_semaphore *binary = make_binary();
-    CHECK_STATUS(sp_vk_queue_signal_semaphore(vk.sp_queue, binary, 0, NULL), SP_OK);
-    unsigned before = submits();
-    CHECK_ERROR(sp_vk_queue_signal_semaphore(vk.sp_queue, binary, 0, NULL),
-                SP_ERROR_INVALID_STATE);
-    CHECK_EQUAL(submits(), before);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK_STATUS(sp_vk_queue_signal_semaphore(vk.sp_queue, binary, 0, NULL), SP_OK);
+        vk_submit(&vk, &(vk_submit_info){.wait = sp_vk_semaphore_handle(binary)});
+    }
+    vk_finish(&vk);
     sp_vk_semaphore_unref(binary);
+    finish();
+}
+
+/* More binaries than one submit takes, and the second submit fails: the same call again works. */
+TEST(a_long_chain_whose_second_submit_fails)
+{
+    enum { LINKS = 40 };
+    start();
+    sp_vk_semaphore *binaries[LINKS];
+    sp_point chain = sp_point_noop();
+    for (unsigned i = 0; i < LINKS; i++) {
+        sp_point longer = {0};
+        binaries[i] = make_binary();
+        sp_point link = queue_signals(binaries[i], 0);
+        CHECK_STATUS(sp_chain(&chain, &link, &longer), SP_OK);
+        sp_point_unref(&chain);
+        sp_point_unref(&link);
+        chain = longer;
+    }
+    vk_slow slow;
+    vk_slow_init(&slow, &vk);
+    vk_slow_submit(&slow); /* so that no wait is done meanwhile */
+    hook_fail(HOOK_QueueSubmit2, VK_ERROR_OUT_OF_HOST_MEMORY, 1, 1);
+    sp_status status = sp_vk_queue_wait(vk.sp_queue, &chain);
+    hook_heal();
+    if (status != SP_OK) {
+        CHECK_STATUS(status, SP_ERROR_OUT_OF_MEMORY);
+        CHECK_STATUS(sp_vk_queue_wait(vk.sp_queue, &chain), SP_OK);
+    }
+    CHECK_STATUS(sp_wait(&chain), SP_OK);
+    sp_point_unref(&chain);
+    for (unsigned i = 0; i < LINKS; i++)
+        sp_vk_semaphore_unref(binaries[i]);
+    vk_slow_fini(&slow);
     finish();
 }
 

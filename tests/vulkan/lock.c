@@ -36,12 +36,14 @@ TEST(O4_once_around_each_queue_call)
     hook_watch_submits(check_lock_is_held);
     sp_vk_semaphore *timeline = make_timeline(0), *binary = make_binary();
     COUNTED_CALL(sp_vk_queue_signal(vk.sp_queue, &points[0]), SP_OK);
-    COUNTED_CALL(sp_vk_queue_signal_semaphore(vk.sp_queue, timeline, 0, &points[1]), SP_OK);
+    COUNTED_CALL(sp_vk_queue_signal_semaphore(vk.sp_queue, timeline, 0, NULL), SP_OK);
     COUNTED_CALL(sp_vk_queue_signal_semaphore(vk.sp_queue, timeline, 9, NULL), SP_OK);
     COUNTED_CALL(sp_vk_queue_signal_semaphore(vk.sp_queue, binary, 0, &points[2]), SP_OK);
     COUNTED_CALL(sp_vk_queue_wait(vk.sp_queue, &points[2]), SP_OK);
     points[3] = timeline_point(timeline, 10);
     COUNTED_CALL(sp_vk_queue_wait(vk.sp_queue, &points[3]), SP_OK);
+    CHECK_STATUS(sp_point_at(&points[3], 9, &points[1]), SP_OK);
+    COUNTED_CALL(sp_wait(&points[1]), SP_OK);
     COUNTED_CALL(sp_vk_semaphore_signal(timeline, 10), SP_OK);
     for (unsigned i = 0; i < 4; i++) {
         COUNTED_CALL(sp_wait(&points[i]), SP_OK);

@@ -89,11 +89,26 @@ static const char *check_import(const sp_vk_semaphore_import_desc *desc)
     return NULL;
 }
 
+/* A permanent import can be handed on if its VkSemaphore was made for that, says a driver. */
+static VkExternalSemaphoreHandleTypeFlags reexport_types(const sp_vk_device *device,
+                                                         const sp_vk_semaphore_import_desc *desc)
+{
+    const sp_vk_semaphore_caps *caps = sp_vk_caps_of(device, desc->type, desc->handle_type);
+    if (desc->temporary || !caps->can_export)
+        return 0;
+    return caps->export_from_imported & desc->handle_type;
+}
+
 static sp_status import_screened(sp_vk_device *device, const sp_vk_semaphore_import_desc *desc,
                                  sp_vk_semaphore **out)
 {
     sp_vk_semaphore *made;
-    sp_vk_semaphore_setup setup = {.type = desc->type, .owned = true, .to_import = true};
+    sp_vk_semaphore_setup setup = {
+        .type = desc->type,
+        .owned = true,
+        .to_import = true,
+        .export_types = reexport_types(device, desc),
+    };
     sp_status status = sp_vk_semaphore_make(device, &setup, &made);
     if (status != SP_OK)
         return status;
@@ -197,7 +212,7 @@ static const char *why_not_exportable(const sp_vk_semaphore *semaphore,
         return caps->why_not;
     if (semaphore->imported && !(caps->export_from_imported & handle_type))
         return "the driver does not export what was imported";
-    if (!semaphore->imported && !(semaphore->export_types & handle_type))
+    if (!(semaphore->export_types & handle_type))
         return "it was not made exportable: export_types lacks this handle type";
     return NULL;
 }

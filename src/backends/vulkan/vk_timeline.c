@@ -35,29 +35,38 @@ static sp_status explain_counter(sp_vk_semaphore *timeline, uint64_t counter, ui
     return keep_failure(timeline);
 }
 
-static sp_status fail_read(sp_vk_semaphore *timeline, VkResult result)
+static SP_COLD sp_status read_failed(sp_vk_semaphore *timeline, VkResult result, uint64_t counter,
+                                     uint64_t seen)
 {
+    if (result == VK_SUCCESS)
+        return explain_counter(timeline, counter, seen);
     sp_vk_fail(timeline->device, result, "vkGetSemaphoreCounterValue");
     if (result == VK_ERROR_DEVICE_LOST)
         return keep_failure(timeline);
     return sp_last_error()->status;
 }
 
-sp_status sp_vk_timeline_read(sp_vk_semaphore *timeline, uint64_t *counter)
+/* Inlined into the probe: this is what a pending point costs. */
+static inline sp_status read_counter(sp_vk_semaphore *timeline, uint64_t *counter)
 {
     sp_vk_device *device = timeline->device;
     /* Loaded before the driver is asked: another thread may see a newer value meanwhile. */
     uint64_t seen = sp_load64(&timeline->base.reached);
-    uint64_t now = 0;
-    if (sp_load32(&device->gone))
+    if (!SP_LIKELY(sp_load32(&device->gone) == 0))
         return sp_vk_fail_lost();
-    VkResult result = device->vk.get_counter_value(device->handle, timeline->handle, &now);
-    if (result != VK_SUCCESS)
-        return fail_read(timeline, result);
-    if (now < seen || now == UINT64_MAX)
-        return explain_counter(timeline, now, seen);
-    *counter = now;
-    return SP_OK;
+    VkResult result = device->vk.get_counter_value(device->handle, timeline->handle, counter);
+    if (SP_LIKELY(result == VK_SUCCESS && *counter >= seen && *counter != UINT64_MAX))
+        return SP_OK;
+    return read_failed(timeline, result, *counter, seen);
+}
+
+sp_status sp_vk_timeline_read(sp_vk_semaphore *timeline, uint64_t *counter)
+{
+    uint64_t now = 0;
+    sp_status status = read_counter(timeline, &now);
+    if (status == SP_OK)
+        *counter = now;
+    return status;
 }
 
 bool sp_vk_timeline_reached(sp_vk_semaphore *timeline, uint64_t value)
@@ -71,16 +80,19 @@ bool sp_vk_timeline_reached(sp_vk_semaphore *timeline, uint64_t value)
     return value <= counter;
 }
 
+static SP_COLD sp_status log_failure(sp_vk_semaphore *timeline, sp_status status)
+{
+    sp_log_message(&timeline->device->log, SP_LOG_ERROR, "vulkan timeline: %s",
+                   sp_last_error()->message);
+    return status;
+}
+
 sp_status sp_vk_timeline_probe(sp_waiter *waiter, uint64_t value, uint64_t *reached)
 {
     (void)value;
     sp_vk_semaphore *timeline = sp_vk_timeline_of(waiter);
-    sp_status status = sp_vk_timeline_read(timeline, reached);
-    if (SP_LIKELY(status == SP_OK))
-        return SP_OK;
-    sp_log_message(&timeline->device->log, SP_LOG_ERROR, "vulkan timeline: %s",
-                   sp_last_error()->message);
-    return status;
+    sp_status status = read_counter(timeline, reached);
+    return SP_LIKELY(status == SP_OK) ? SP_OK : log_failure(timeline, status);
 }
 
 /* ---- Waiting on the host ---- */
@@ -251,9 +263,18 @@ sp_status sp_vk_timeline_point(sp_vk_semaphore *semaphore, uint64_t value, sp_po
                       "a binary semaphore has no values: sp_vk_binary_point()");
     SP_CHECK_ARGUMENT(value != UINT64_MAX, "UINT64_MAX is not a timeline value");
     sp_status status = sp_vk_check(semaphore->device);
-    if (status == SP_OK)
-        *out = sp_vk_timeline_point_of(semaphore, value);
-    return status;
+    if (status != SP_OK)
+        return status;
+    /* Field by field: a local that is copied as a whole costs a stalled load. */
+    sp_ref_inc(&semaphore->base.refs);
+    out->kind = SP_KIND_VULKAN;
+    out->flags = SP_POINT_HAS_VALUE;
+    out->value = value;
+    out->raw.vulkan.semaphore = sp_vk_word_of_handle(semaphore->handle);
+    out->raw.vulkan.device = semaphore->device->handle;
+    out->raw.words[2] = 0;
+    out->waiter = &semaphore->base;
+    return SP_OK;
 }
 
 /* Vulkan wants a host's value below that of every pending signal, and our guard wants it above. */
