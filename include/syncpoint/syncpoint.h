@@ -320,6 +320,9 @@ typedef enum sp_wait_mode { SP_WAIT_ALL = 0, SP_WAIT_ANY = 1 } sp_wait_mode;
  * no limit on their number. ALL of nothing is SP_OK, ANY of nothing is INVALID_ARGUMENT.
  * The first failure that is seen ends the wait, in either mode. (ANY: a point that is reached
  * when the call starts wins over one that failed, whatever their order.)
+ * Signals that a wait uses up (binary semaphores) show themselves only to who waits for them: ANY
+ * begins the wait on every such point, which claims its signal, as sp_wait() would; the point
+ * remembers the outcome.
  * `index` (optional): ANY: which point ended the wait; ALL: which point failed, or the first one
  * still pending on a time-out. Unchanged on SP_OK of ALL and on TIMEOUT of ANY.
  * Blocking: the calling thread; whatever was armed is disarmed before it returns.

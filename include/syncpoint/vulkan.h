@@ -28,7 +28,8 @@ extern "C" {
 /* ---- Device -------------------------------------------------------------------------------- */
 
 /* The library's view of one VkDevice. Thread-safety: any thread, except that destroying it
- * excludes every other call on it and on its queues and semaphores. */
+ * excludes every other call on it and on its queues, semaphores and points; releasing points and
+ * semaphores may go on meanwhile. */
 typedef struct sp_vk_device sp_vk_device;
 
 /* Zero it, set `size`, then the required fields. */
@@ -55,9 +56,10 @@ typedef struct sp_vk_device_desc {
 SP_API sp_status sp_vk_device_create(const sp_vk_device_desc *desc, sp_vk_device **out);
 
 /* Ends the library's use of the VkDevice, which the user may destroy after SP_OK. Waits, up to
- * `timeout_ns`, until all work that the library submitted is done. Queues and semaphores of the
- * device end with it, do not use them afterwards; *points* stay valid: those reached stay SP_OK,
- * the others fail with INVALID_STATE, and releasing them calls no driver.
+ * `timeout_ns`, until all work that the library submitted is done. Queues of the device end with
+ * it: do not destroy them afterwards. Semaphores can only be released then, which is still to be
+ * done. *Points* stay valid: those reached stay SP_OK, the others fail with INVALID_STATE, and
+ * releasing them calls no driver.
  * Blocking: up to the timeout. NULL is SP_OK.
  * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory and handles were freed.
  *   On a lost device it does not wait. Since: 0.1 */
