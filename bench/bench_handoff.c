@@ -9,12 +9,12 @@
 #define OPAQUE_FD VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT
 #define WARM_UP 20
 
-/* By hand: one semaphore to import to, free again since each round waits to the end, and one
- * timeline that tells when the gate is passed. */
+/* By hand: one semaphore to import to, free again since each round waits to the end, and a timeline
+ * on each side: when the gate is passed, and when the producer's semaphore may be destroyed. */
 typedef struct handoff {
     const bench *b;
     sp_synchronizer *synchronizer;
-    VkSemaphore imported, passed;
+    VkSemaphore imported, passed, produced;
     uint64_t rounds;
 } handoff;
 
@@ -44,32 +44,29 @@ static void hand_over_ours(handoff *h)
     sp_vk_semaphore_unref(semaphore);
 }
 
-static VkResult submit_signal(const raw_vk *vk, VkSemaphore semaphore)
-{
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .signalSemaphoreCount = 1,
-                               .pSignalSemaphores = &semaphore};
-    return vk->queue_submit(vk->queue, 1, &info, VK_NULL_HANDLE);
-}
-
-static VkResult submit_gate(const raw_vk *vk, VkSemaphore gate, VkSemaphore passed, uint64_t value)
+/* One submit that waits for `wait` and signals `binary` (each VK_NULL_HANDLE: does not), and then
+ * sets the timeline to `value`. */
+static VkResult submit(const raw_vk *vk, VkSemaphore wait, VkSemaphore binary, VkSemaphore timeline,
+                       uint64_t value)
 {
     const VkPipelineStageFlags all = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     const uint64_t unused = 0;
+    const VkSemaphore signals[2] = {binary ? binary : timeline, timeline};
+    const uint64_t signal_values[2] = {binary ? unused : value, value};
     const VkTimelineSemaphoreSubmitInfo values = {
         .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .waitSemaphoreValueCount = 1,
+        .waitSemaphoreValueCount = wait ? 1 : 0,
         .pWaitSemaphoreValues = &unused,
-        .signalSemaphoreValueCount = 1,
-        .pSignalSemaphoreValues = &value,
+        .signalSemaphoreValueCount = binary ? 2 : 1,
+        .pSignalSemaphoreValues = signal_values,
     };
     const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                                .pNext = &values,
-                               .waitSemaphoreCount = 1,
-                               .pWaitSemaphores = &gate,
+                               .waitSemaphoreCount = values.waitSemaphoreValueCount,
+                               .pWaitSemaphores = &wait,
                                .pWaitDstStageMask = &all,
-                               .signalSemaphoreCount = 1,
-                               .pSignalSemaphores = &passed};
+                               .signalSemaphoreCount = values.signalSemaphoreValueCount,
+                               .pSignalSemaphores = signals};
     return vk->queue_submit(vk->queue, 1, &info, VK_NULL_HANDLE);
 }
 
@@ -100,11 +97,13 @@ static void hand_over_raw(handoff *h)
     VkSemaphore semaphore = raw_vk_binary(producer, OPAQUE_FD);
     h->rounds++;
     bench_check(semaphore != VK_NULL_HANDLE, "vkCreateSemaphore");
-    bench_check(submit_signal(producer, semaphore) == VK_SUCCESS &&
+    bench_check(submit(producer, VK_NULL_HANDLE, semaphore, h->produced, h->rounds) == VK_SUCCESS &&
                     export_fd(producer, semaphore, &fd) == VK_SUCCESS &&
                     import_fd(consumer, h->imported, fd) == VK_SUCCESS &&
-                    submit_gate(consumer, h->imported, h->passed, h->rounds) == VK_SUCCESS &&
-                    raw_vk_wait(consumer, h->passed, h->rounds) == VK_SUCCESS,
+                    submit(consumer, h->imported, VK_NULL_HANDLE, h->passed, h->rounds) ==
+                        VK_SUCCESS &&
+                    raw_vk_wait(consumer, h->passed, h->rounds) == VK_SUCCESS &&
+                    raw_vk_wait(producer, h->produced, h->rounds) == VK_SUCCESS,
                 "the hand-off by hand");
     producer->destroy_semaphore(producer->device, semaphore, NULL);
 }
@@ -142,8 +141,10 @@ void bench_handoffs(const bench *b)
         return;
     const sp_host host = {
         .size = sizeof host, .backend = SP_BACKEND_VULKAN, .queue = b->b.sp_queue};
-    handoff h = {
-        .b = b, .imported = raw_vk_binary(&b->raw_b, 0), .passed = raw_vk_timeline(&b->raw_b, 0)};
+    handoff h = {.b = b,
+                 .imported = raw_vk_binary(&b->raw_b, 0),
+                 .passed = raw_vk_timeline(&b->raw_b, 0),
+                 .produced = raw_vk_timeline(&b->raw_a, 0)};
     bench_check(sp_synchronizer_create_vulkan(&host, &h.synchronizer) == SP_OK,
                 "sp_synchronizer_create_vulkan");
     double *ours = calloc(b->scale.handoffs, sizeof *ours);
@@ -156,4 +157,5 @@ void bench_handoffs(const bench *b)
                 "sp_synchronizer_destroy");
     b->raw_b.destroy_semaphore(b->raw_b.device, h.imported, NULL);
     b->raw_b.destroy_semaphore(b->raw_b.device, h.passed, NULL);
+    b->raw_a.destroy_semaphore(b->raw_a.device, h.produced, NULL);
 }

@@ -52,17 +52,17 @@ static size_t note_number(note_list *notes, const char *text)
     return notes->count;
 }
 
-static void print_cell(note_list *notes, const json_t *device, const char *kind, const char *cell)
+/* "no (2)": the result, and the number of its reason. */
+static void format_cell(char *text, size_t size, note_list *notes, const json_t *device,
+                        const char *kind, const char *cell)
 {
-    char text[32];
     const char *why;
     const char *result = info_vulkan_result(device, kind, cell, &why);
     if (*why) {
-        snprintf(text, sizeof text, "%s (%zu)", result, note_number(notes, why));
+        snprintf(text, size, "%s (%zu)", result, note_number(notes, why));
     } else {
-        snprintf(text, sizeof text, "%s", *result ? result : "-");
+        snprintf(text, size, "%s", *result ? result : "-");
     }
-    printf(" %-14s", text);
 }
 
 static void print_table(const json_t *device)
@@ -70,10 +70,10 @@ static void print_table(const json_t *device)
     note_list notes = {.count = 0};
     printf("\n    %-22s %-14s %s\n", "", kinds[0], kinds[1]);
     for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
-        printf("    %-22s", rows[row].text);
-        for (size_t kind = 0; kind < 2; kind++)
-            print_cell(&notes, device, kinds[kind], rows[row].cell);
-        putchar('\n');
+        char timeline[32], binary[32];
+        format_cell(timeline, sizeof timeline, &notes, device, kinds[0], rows[row].cell);
+        format_cell(binary, sizeof binary, &notes, device, kinds[1], rows[row].cell);
+        printf("    %-22s %-14s %s\n", rows[row].text, timeline, binary);
     }
     for (size_t i = 0; i < notes.count; i++)
         printf("    (%zu) %s\n", i + 1, notes.texts[i]);

@@ -53,7 +53,7 @@ static void *run_wait(void *argument)
     wait->status = wait->device ? wait_on_queue(wait->device, &wait->point)
                                 : sp_wait_timeout(&wait->point, OPEN_NS);
     if (wait->status != SP_OK)
-        vkp_fail_status(&wait->why, "the wait", wait->status);
+        vkp_fail_status(&wait->why, "signalled, and the wait gave", wait->status);
     atomic_store(&wait->done, true);
     return NULL;
 }
@@ -237,7 +237,7 @@ static bool share_opaque_fd(vkp_pair *pair, const vkp_step *step, sp_vk_semaphor
 
 /* A sync_file can only be had once its signal is submitted with all that this depends on, so here
  * no gate can be shut: the twin is the export before the submit, which must be refused. */
-static bool share_sync_fd(vkp_pair *pair, const vkp_step *step, sp_vk_semaphore *exported,
+static bool share_sync_fd(vkp_pair *pair, const vkp_step *step, sp_vk_semaphore *exported, int *out,
                           vkp_why *why)
 {
     int fd = -1;
@@ -254,6 +254,7 @@ static bool share_sync_fd(vkp_pair *pair, const vkp_step *step, sp_vk_semaphore 
     sp_point_unref(&point);
     if (status != SP_OK)
         return vkp_fail_status(why, "exporting a sync_file", status);
+    *out = fd;
     sp_vk_semaphore *imported = import_fd(&pair->b, step, fd, why);
     if (!imported)
         return false;
@@ -265,16 +266,22 @@ static bool share_sync_fd(vkp_pair *pair, const vkp_step *step, sp_vk_semaphore 
     return status == SP_OK || vkp_fail_status(why, "the wait for a sync_file", status);
 }
 
-static bool share(vkp_pair *pair, const vkp_step *step, vkp_why *why)
+static void share(vkp_pair *pair, const vkp_step *step, vkp_cell *cells)
 {
-    sp_vk_semaphore *gate = make(&pair->a, VK_SEMAPHORE_TYPE_TIMELINE, 0, why);
-    sp_vk_semaphore *exported = gate ? make(&pair->a, step->type, step->handle_type, why) : NULL;
-    bool ok = exported && (step->handle_type == VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT
-                               ? share_sync_fd(pair, step, exported, why)
-                               : share_opaque_fd(pair, step, gate, exported, why));
+    vkp_why why = {""};
+    bool is_sync_fd = step->handle_type == VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_SYNC_FD_BIT;
+    int sync_fd = -1;
+    sp_vk_semaphore *gate = make(&pair->a, VK_SEMAPHORE_TYPE_TIMELINE, 0, &why);
+    sp_vk_semaphore *exported = gate ? make(&pair->a, step->type, step->handle_type, &why) : NULL;
+    bool ok = exported && (is_sync_fd ? share_sync_fd(pair, step, exported, &sync_fd, &why)
+                                      : share_opaque_fd(pair, step, gate, exported, &why));
     sp_vk_semaphore_unref(exported);
     sp_vk_semaphore_unref(gate);
-    return ok;
+    set_both(cells, ok, &why);
+    if (ok && is_sync_fd && sync_fd == -1) {
+        cells[1].result = VKP_REPORTED;
+        vkp_fail(&cells[1].why, "not run: the export was \"already signalled\", without a handle");
+    }
 }
 
 /* The driver is asked first: one that cannot may crash when it is made to. */
@@ -290,8 +297,7 @@ void vkp_run_share(vkp_pair *pair, const vkp_step *step, vkp_cell *cells)
         return;
     }
     if (caps.can_export && caps.can_import) {
-        bool ok = share(pair, step, &why);
-        set_both(cells, ok, &why);
+        share(pair, step, cells);
         return;
     }
     const bool can[2] = {caps.can_export, caps.can_import};

@@ -122,16 +122,19 @@ SP_API sp_status sp_vk_queue_signal(sp_vk_queue *queue, sp_point *out);
 typedef struct sp_vk_semaphore sp_vk_semaphore;
 
 /* As sp_vk_queue_signal(), on a semaphore of the caller's choice. Timeline: `value`, or the next
- * one if it is 0; minting and submitting are one step under the timeline's value lock. Binary:
- * `value` must be 0; the point is this one signal. Whoever asks for a binary's signal asserts that
- * nothing submitted to the queue before, by others than this library, waits for a signal that is not
- * submitted yet: Vulkan forbids to wait on the binary then, and some drivers hang.
+ * one if it is 0; minting and submitting are one step under the timeline's value lock. If another
+ * queue's signal of the timeline is still pending, this queue first waits for it, so that values
+ * grow in the order in which they run. Binary: `value` must be 0; the point is this one signal.
+ * Whoever asks for a binary's signal asserts that nothing submitted to the queue before, by others
+ * than this library, waits for a signal that is not submitted yet: Vulkan forbids to wait on the
+ * binary then, and some drivers hang.
  * The exporter of a binary cannot see the other side's wait: use a fresh semaphore for each signal.
- * `out` is optional.
+ * `out` is optional; without it a binary's signal is the caller's own to wait for.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, a value that does not increase or jumps too far, a value
  *   for a binary); DEVICE_MISMATCH; INVALID_STATE (binary: a signal nobody waited for is pending,
- *   or its wait has not run yet); DEVICE_LOST, OUT_OF_MEMORY, BACKEND from the submit: the value is
- *   given back; FORKED. On error: *out is unchanged. Since: 0.1 */
+ *   or its wait is on another queue and has not run yet; a temporary import); DEVICE_LOST,
+ *   OUT_OF_MEMORY, BACKEND from the submit: the value is given back; FORKED.
+ *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_vk_queue_signal_semaphore(sp_vk_queue *queue, sp_vk_semaphore *semaphore,
                                               uint64_t value, sp_point *out);
 
@@ -143,7 +146,8 @@ SP_API sp_status sp_vk_queue_signal_semaphore(sp_vk_queue *queue, sp_vk_semaphor
  * Returns: SP_OK; NOT_SUBMITTED (binary: its signal, or something that depends on, is not known to
  *   be submitted; a slot that is not set): nothing was submitted; INVALID_STATE (binary: claimed
  *   by another wait; a value of this queue's own timeline that only a later submit could signal);
- *   BACKEND_MISMATCH (a point of another API); DEVICE_MISMATCH; INVALID_ARGUMENT;
+ *   BACKEND_MISMATCH (a point of another API); DEVICE_MISMATCH; INVALID_ARGUMENT (NULL, or a value
+ *   further above the timeline's than the device allows);
  *   FAILED or another failure of the point; DEVICE_LOST, OUT_OF_MEMORY, BACKEND; FORKED.
  * Since: 0.1 */
 SP_API sp_status sp_vk_queue_wait(sp_vk_queue *queue, const sp_point *point);
@@ -249,8 +253,8 @@ SP_API sp_status sp_vk_semaphore_signal(sp_vk_semaphore *semaphore, uint64_t val
  * Since: 0.1 */
 SP_API sp_status sp_vk_semaphore_value(sp_vk_semaphore *semaphore, uint64_t *value);
 
-/* The VkSemaphore of a Vulkan point. Returns a borrowed handle; VK_NULL_HANDLE if the point is not
- * one. Since: 0.1 */
+/* The VkSemaphore of a Vulkan point, a carrier's too. Returns a borrowed handle; VK_NULL_HANDLE if
+ * the point is not one, and once the device is destroyed. Since: 0.1 */
 SP_API VkSemaphore sp_vk_semaphore_from_point(const sp_point *point);
 
 #ifdef __cplusplus

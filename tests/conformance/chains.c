@@ -82,6 +82,7 @@ TEST(chain_has_one_time_budget)
     CHECK(took >= budget);
     CHECK(took < budget + PATIENCE_NS);
     JOIN_NOT_EARLY(&late);
+    CHECK_STATUS(sp_wait(&one), SP_OK);
     CHECK_STATUS(sp_host_timeline_signal(timeline, 1), SP_OK);
     CHECK_STATUS(sp_wait_timeout(&chain, 0), SP_OK); /* the second is at least probed */
     sp_point_unref(&chain);
@@ -198,9 +199,9 @@ static void balanced(void *unused)
     use_long_chain(BALANCED, 16);
 }
 
-TEST_NEEDING(left_deep_chain_of_100000, INDEPENDENT) { run_on_small_stack(SMALL_STACK, left_deep, NULL); }
-TEST_NEEDING(right_deep_chain_of_100000, INDEPENDENT) { run_on_small_stack(SMALL_STACK, right_deep, NULL); }
-TEST_NEEDING(chain_of_shared_halves, INDEPENDENT) { run_on_small_stack(SMALL_STACK, balanced, NULL); }
+TEST_NEEDING(left_deep_chain_of_100000, INDEPENDENT | POLLED) { run_on_small_stack(SMALL_STACK, left_deep, NULL); }
+TEST_NEEDING(right_deep_chain_of_100000, INDEPENDENT | POLLED) { run_on_small_stack(SMALL_STACK, right_deep, NULL); }
+TEST_NEEDING(chain_of_shared_halves, INDEPENDENT | POLLED) { run_on_small_stack(SMALL_STACK, balanced, NULL); }
 
 static void drop_pending(void *user)
 {

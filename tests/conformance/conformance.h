@@ -19,7 +19,6 @@ enum {
     ONE_SHOT = 1 << 1, /* each point is an operation of its own                                  */
     FAILING = 1 << 2,  /* can be made to fail                                                    */
     COUNTED = 1 << 3,  /* tells how many primitives are alive                                    */
-    SEEN = 1 << 5,      /* a poll alone sees the signal; a binary has to be waited for first     */
     CALLS = 1 << 4,    /* tells how many driver calls were made                                  */
     POLLED = 1 << 5,   /* a poll alone notices signal and failure; else a wait must have begun   */
     INDEPENDENT = 1 << 6 /* a wait notices while points made later are still pending             */
@@ -41,6 +40,7 @@ typedef struct fixture {
     void (*fail_all)(void);               /* from any thread; points not reached fail */
     void (*release_owner)(void);      /* lets go of everything but the points */
     unsigned (*alive)(void);
+    void (*poke)(void);               /* optional: a call that does what was put off */
     unsigned (*calls)(void);
     void (*teardown)(void);
 } fixture;

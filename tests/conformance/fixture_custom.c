@@ -122,11 +122,11 @@ static const fixture fixtures[] = {
 #define COMMON_FEATURES (FAILING | COUNTED | POLLED | INDEPENDENT)
 
 const test_target custom_targets[] = {
-    {"custom-probe", COUNTING | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_PROBE]},
-    {"custom-block", COUNTING | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_BLOCK]},
-    {"custom-arm", COUNTING | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_ARM]},
-    {"custom-group", COUNTING | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_GROUP]},
-    {"custom-one-shot", ONE_SHOT | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_ONE_SHOT_PROBE]},
-    {"custom-one-shot-arm", ONE_SHOT | SEEN | FAILING | COUNTED, (void *)&fixtures[COUNTER_ONE_SHOT_ARM]},
+    {"custom-probe", COUNTING | COMMON_FEATURES, (void *)&fixtures[COUNTER_PROBE]},
+    {"custom-block", COUNTING | COMMON_FEATURES, (void *)&fixtures[COUNTER_BLOCK]},
+    {"custom-arm", COUNTING | COMMON_FEATURES, (void *)&fixtures[COUNTER_ARM]},
+    {"custom-group", COUNTING | COMMON_FEATURES, (void *)&fixtures[COUNTER_GROUP]},
+    {"custom-one-shot", ONE_SHOT | COMMON_FEATURES, (void *)&fixtures[COUNTER_ONE_SHOT_PROBE]},
+    {"custom-one-shot-arm", ONE_SHOT | COMMON_FEATURES, (void *)&fixtures[COUNTER_ONE_SHOT_ARM]},
     {NULL, 0, NULL},
 };

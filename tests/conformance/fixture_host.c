@@ -109,8 +109,8 @@ static const fixture slot = {
 #define COMMON_FEATURES (FAILING | POLLED | INDEPENDENT)
 
 const test_target host_targets[] = {
-    {"host", COUNTING | SEEN | FAILING, (void *)&host},
-    {"chain", ONE_SHOT | SEEN | FAILING, (void *)&chain},
-    {"slot", ONE_SHOT | SEEN | FAILING, (void *)&slot},
+    {"host", COUNTING | COMMON_FEATURES, (void *)&host},
+    {"chain", ONE_SHOT | COMMON_FEATURES, (void *)&chain},
+    {"slot", ONE_SHOT | COMMON_FEATURES, (void *)&slot},
     {NULL, 0, NULL},
 };

@@ -37,7 +37,27 @@ static void close_device(void)
     vk_close(&device);
 }
 
-static void lose_device(void) { hook_lose_device(true); }
+static VkSemaphore lost_gate; /* what device work of the fixture still waits for */
+
+/* Only the library's calls see the loss. A device that is really lost needs none of its semaphores
+ * any more; so that the same is true here, the work ends, a little later. */
+static void lose_device(void)
+{
+    hook_lose_device(true);
+    test_sleep_ms(DELAY_MS);
+    if (lost_gate != VK_NULL_HANDLE)
+        vk_signal(&device, lost_gate, MAX_NUMBER);
+    vk_finish(&device);
+}
+
+/* The library destroys what its own submits used at a later call, once they are done. */
+static void poke(void)
+{
+    const sp_vk_semaphore_desc desc = {.size = sizeof(desc), .type = VK_SEMAPHORE_TYPE_BINARY};
+    sp_vk_semaphore *made = NULL;
+    CHECK_STATUS(sp_vk_semaphore_create(device.sp_device, &desc, &made), SP_OK);
+    sp_vk_semaphore_unref(made);
+}
 
 static unsigned alive(void)
 {
@@ -113,6 +133,7 @@ static void binary_setup(const void *user)
 {
     timeline_setup(user);
     library_own++; /* the timeline of the gates */
+    lost_gate = sp_vk_semaphore_handle(timeline);
 }
 
 static sp_point binary_point(uint64_t number)
@@ -143,7 +164,9 @@ static void binary_release(void) {}
 static void binary_teardown(void)
 {
     hook_lose_device(false);
-    vk_signal(&device, sp_vk_semaphore_handle(timeline), MAX_NUMBER);
+    if (vk_counter(&device, lost_gate) < MAX_NUMBER)
+        vk_signal(&device, lost_gate, MAX_NUMBER);
+    vk_finish(&device);
     timeline_release();
     close_device();
 }
@@ -166,14 +189,18 @@ static sp_point late_point(uint64_t number)
     return point;
 }
 
+/* A semaphore that a submit of our own uses stays referenced until that is done. */
 static void late_signal_all(uint64_t number)
 {
+    unsigned first = late_first;
     for (; late_first < late_end && late_number[late_first] <= number; late_first++) {
-        sp_point *point = &late[late_first];
+        const sp_point *point = &late[late_first];
         vk_submit(&device, &(vk_submit_info){.signal = sp_vk_semaphore_from_point(point)});
         CHECK_STATUS(sp_point_mark_submitted(point), SP_OK);
-        sp_point_unref(point);
     }
+    vk_finish(&device);
+    for (; first < late_first; first++)
+        sp_point_unref(&late[first]);
 }
 
 static void late_release(void)
@@ -192,7 +219,7 @@ static void late_teardown(void)
 
 #define COMMON                                                                                     \
     .kind = SP_KIND_VULKAN, .backend = SP_BACKEND_VULKAN, .fail_status = SP_ERROR_DEVICE_LOST,     \
-    .fail_cause = SP_ERROR_DEVICE_LOST, .fail_all = lose_device, .alive = alive,                   \
+    .fail_cause = SP_ERROR_DEVICE_LOST, .fail_all = lose_device, .alive = alive, .poke = poke,      \
     .calls = hook_all_calls
 
 #define TIMELINE(options_)                                                                         \

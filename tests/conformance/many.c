@@ -191,7 +191,7 @@ TEST_NEEDING(any_reached_beats_failed, FAILING | INDEPENDENT)
     release_points(points, 2);
 }
 
-TEST_NEEDING(failure_ends_any_and_all, FAILING)
+TEST_NEEDING(failure_ends_any_and_all, FAILING | POLLED)
 {
     sp_host_timeline *timeline = NULL;
     sp_point host = {0}, own = fx->point(1);

@@ -116,7 +116,7 @@ static void step(script *self)
     }
 }
 
-TEST_NEEDING(random_script_against_the_oracle, INDEPENDENT)
+TEST_NEEDING(random_script_against_the_oracle, INDEPENDENT | POLLED)
 {
     static script self;
     uint64_t seed = UINT64_C(20261130);

@@ -36,7 +36,7 @@ TEST(pending_then_reached)
 }
 
 /* The poll alone sees it too: nothing has to wait first. */
-TEST_NEEDING(poll_sees_the_signal, SEEN | POLLED)
+TEST_NEEDING(poll_sees_the_signal, POLLED)
 {
     sp_point point = fx->point(1);
     uint64_t end = sp_now_ns() + PATIENCE_NS;

@@ -105,6 +105,7 @@ static unsigned import_count;
 static bridge bridges[MAX_IMPORTS];
 static unsigned bridge_count;
 static bool minus_one;
+static bool was_exported;
 static flag stop;
 
 static const VkBaseInStructure *find(const void *next, VkStructureType type)
@@ -260,6 +261,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL export_fd(VkDevice on, const VkSemaphoreGe
         .pSignalSemaphoreInfos = &signal,
     };
     CHECK_VK(hook_real.QueueSubmit2(device->queue, 1, &batch, VK_NULL_HANDLE));
+    was_exported = true;
     if (minus_one) {
         *fd = -1;
         return VK_SUCCESS;
@@ -268,6 +270,15 @@ static VKAPI_ATTR VkResult VKAPI_CALL export_fd(VkDevice on, const VkSemaphoreGe
     from->fd = dup(*fd);
     worker_start(&from->worker, 0, timeline_to_file, from);
     return VK_SUCCESS;
+}
+
+/* An export takes the payload away from the semaphore. Here a submit still uses it. */
+static VKAPI_ATTR void VKAPI_CALL destroy_semaphore(VkDevice on, VkSemaphore semaphore,
+                                                    const VkAllocationCallbacks *allocator)
+{
+    if (was_exported)
+        CHECK_VK(device->call.QueueWaitIdle(device->queue));
+    hook_real.DestroySemaphore(on, semaphore, allocator);
 }
 
 void sync_fd_export_minus_one(bool on) { minus_one = on; }
@@ -285,6 +296,7 @@ void sync_fd_install(vk_context *vk, sp_vk_device_desc *desc)
     desc->create_info = &create_info;
     HOOK_REPLACE(GetPhysicalDeviceExternalSemaphoreProperties, properties);
     HOOK_REPLACE(CreateSemaphore, create_semaphore);
+    HOOK_REPLACE(DestroySemaphore, destroy_semaphore);
     HOOK_REPLACE(ImportSemaphoreFdKHR, import_fd);
     HOOK_REPLACE(GetSemaphoreFdKHR, export_fd);
     HOOK_REPLACE(QueueSubmit2, submit);

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,9 +138,26 @@ static bool applies(const test_case *test)
     return !target || (test->needs & ~target->features) == 0;
 }
 
+/* cmocka turns a crash into a failure without a word, also one of a driver's thread. */
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
+static struct sigaction crash_actions[COUNT_OF(crashes)];
+
+static void save_crash_actions(void)
+{
+    for (unsigned i = 0; i < COUNT_OF(crashes); i++)
+        sigaction(crashes[i], NULL, &crash_actions[i]);
+}
+
+static void restore_crash_actions(void)
+{
+    for (unsigned i = 0; i < COUNT_OF(crashes); i++)
+        sigaction(crashes[i], &crash_actions[i], NULL);
+}
+
 static void run_chosen(void **state)
 {
     (void)state;
+    restore_crash_actions();
     case_thread = pthread_self();
     if (program->setup)
         program->setup(target);
@@ -160,6 +178,7 @@ static int run_one(const char *name)
         return 2;
     }
     const struct CMUnitTest test = {.name = chosen->name, .test_func = run_chosen};
+    save_crash_actions();
     int failed = _cmocka_run_group_tests(name, &test, 1, NULL, NULL);
     unsigned elsewhere = __atomic_load_n(&failures, __ATOMIC_SEQ_CST);
     if (elsewhere)

@@ -18,15 +18,36 @@ static const vk_options swiftshader_validation = {.driver = "swiftshader", .vali
 
 const test_target vk_targets[] = {
     {"lavapipe", ON_ANY_DRIVER, (void *)&lavapipe},
-    {"swiftshader", WITH_OPAQUE_FD, (void *)&swiftshader},
+    {"swiftshader", WITH_OPAQUE_FD | WITH_ASYNC_SUBMIT, (void *)&swiftshader},
     {"lavapipe-validation", ON_ANY_DRIVER, (void *)&lavapipe_validation},
-    {"swiftshader-validation", WITH_OPAQUE_FD, (void *)&swiftshader_validation},
+    {"swiftshader-validation", WITH_OPAQUE_FD | WITH_ASYNC_SUBMIT, (void *)&swiftshader_validation},
 };
 const size_t vk_target_count = COUNT_OF(vk_targets);
 
 /* ---- The layer's complaints ---- */
 
 static unsigned complaints;
+
+/* Complaints of layer 1.3.239 that are its own mistakes, seen with correct raw calls too:
+ *   - after a submit's signal of 2, when the counter says 2, it still calls that signal pending if
+ *     a host wait went on meanwhile (or if queue waits for lower values are not retired yet), and
+ *     complains of a host signal of 3. Test V1_host_signal_beside_a_pending_queue_signal looks for
+ *     the real mistake by itself.
+ *   - "Timeout waiting for timeline semaphore state to update. This is most likely a validation
+ *     bug", in its own words. */
+static const char *const wrong_complaints[] = {
+    "VUID-VkSemaphoreSignalInfo-value-03259",
+    "UNASSIGNED-VkSemaphore-state-timeout",
+};
+
+static bool is_wrong(const char *id)
+{
+    for (unsigned i = 0; id && i < COUNT_OF(wrong_complaints); i++) {
+        if (strcmp(id, wrong_complaints[i]) == 0)
+            return true;
+    }
+    return false;
+}
 
 static VKAPI_ATTR VkBool32 VKAPI_CALL complain(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                VkDebugUtilsMessageTypeFlagsEXT types,
@@ -36,6 +57,8 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL complain(VkDebugUtilsMessageSeverityFlagBi
     (void)severity;
     (void)types;
     (void)user;
+    if (is_wrong(data->pMessageIdName))
+        return VK_FALSE;
     fprintf(stderr, "validation: %s\n  %s\n", data->pMessageIdName ? data->pMessageIdName : "?",
             data->pMessage);
     __atomic_fetch_add(&complaints, 1, __ATOMIC_SEQ_CST);

@@ -16,7 +16,8 @@
 /* What a target of a Vulkan test program offers: bits of test_target.features. */
 enum {
     ON_ANY_DRIVER = 0,
-    WITH_OPAQUE_FD = 1 << 0, /* binary semaphores cross devices as opaque fds                    */
+    WITH_OPAQUE_FD = 1 << 0,    /* binary semaphores cross devices as opaque fds                 */
+    WITH_ASYNC_SUBMIT = 1 << 1, /* a submit of slow work returns before the work is done         */
 };
 
 typedef struct vk_options {

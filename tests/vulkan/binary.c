@@ -84,7 +84,7 @@ TEST(O1_what_it_depends_on_is_not_submitted)
 }
 
 /* O6 */
-TEST(O6_two_waits_for_one_signal)
+TEST_NEEDING(O6_two_waits_for_one_signal, WITH_ASYNC_SUBMIT)
 {
     start();
     vk_slow slow;
@@ -105,7 +105,7 @@ TEST(O6_two_waits_for_one_signal)
     finish();
 }
 
-TEST(O6_an_old_point_keeps_its_answer)
+TEST_NEEDING(O6_an_old_point_keeps_its_answer, WITH_ASYNC_SUBMIT)
 {
     start();
     vk_slow slow;
@@ -141,7 +141,7 @@ static void claim(void *user)
     self->status = sp_vk_queue_wait(vk.sp_queue, self->point);
 }
 
-TEST(O6_racing_waits_have_one_winner)
+TEST_NEEDING(O6_racing_waits_have_one_winner, WITH_ASYNC_SUBMIT)
 {
     enum { ROUNDS = 50 };
     start();
@@ -285,7 +285,7 @@ TEST(a_signal_without_a_point)
 }
 
 /* More binaries than one submit takes, and the second submit fails: the same call again works. */
-TEST(a_long_chain_whose_second_submit_fails)
+TEST_NEEDING(a_long_chain_whose_second_submit_fails, WITH_ASYNC_SUBMIT)
 {
     enum { LINKS = 40 };
     start();

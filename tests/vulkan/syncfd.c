@@ -240,7 +240,7 @@ TEST(imported_file_gates_a_copy)
     finish_with_sync_fds();
 }
 
-TEST(exported_file_follows_the_work)
+TEST_NEEDING(exported_file_follows_the_work, WITH_ASYNC_SUBMIT)
 {
     start_with_sync_fds();
     vk_slow slow;

@@ -105,7 +105,7 @@ TEST_NEEDING(W1_export_and_import_while_another_waits, WITH_OPAQUE_FD)
 }
 
 /* A host wait on a binary blocks behind the queue's work; the rest goes on. */
-TEST(W1_a_wait_on_a_binary_delays_no_other_thread)
+TEST_NEEDING(W1_a_wait_on_a_binary_delays_no_other_thread, WITH_ASYNC_SUBMIT)
 {
     start();
     vk_slow slow;

@@ -98,11 +98,8 @@ static sp_status start_wait(sp_vk_signal *signal, sp_vk_queue *queue)
         return SP_OK;
     if (status != SP_OK)
         return status;
-    sp_vk_batch batch = {
-        .queue = queue,
-        .wait_count = 1,
-        .waits = {{.semaphore = signal->semaphore, .signal = signal}},
-    };
+    const sp_vk_wait wait = {.semaphore = signal->semaphore, .signal = signal};
+    sp_vk_batch batch = {.queue = queue, .waits = &wait, .wait_count = 1};
     status = sp_vk_batch_submit(&batch);
     if (status != SP_OK)
         sp_oneshot_unclaim(&signal->oneshot);

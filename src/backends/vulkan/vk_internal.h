@@ -301,7 +301,7 @@ sp_vk_queue *sp_vk_queue_pin(sp_vk_device *device, const sp_vk_semaphore *progre
 void sp_vk_queue_unpin(sp_vk_queue *queue);
 void sp_vk_queue_free(sp_vk_queue *queue);
 
-#define SP_VK_BATCH_WAITS 16
+#define SP_VK_FEW_WAITS 16 /* so many need no allocator */
 
 typedef struct sp_vk_wait {
     sp_vk_semaphore *semaphore;
@@ -312,15 +312,17 @@ typedef struct sp_vk_wait {
 /* One submit without commands: waits, then signals the queue's progress and perhaps one more. */
 typedef struct sp_vk_batch {
     sp_vk_queue *queue;
-    uint32_t wait_count;
-    sp_vk_wait waits[SP_VK_BATCH_WAITS + 1]; /* one more to keep a timeline's signals in order  */
-    sp_vk_semaphore *signal;                 /* optional                                        */
-    uint64_t value;                          /* timeline: wanted, 0: the next; then the minted  */
-    sp_vk_signal *signal_op;                 /* binary: who stands for the signal; optional     */
-    uint64_t progress;                       /* set by the submit                               */
+    const sp_vk_wait *waits; /* borrowed; a batch with a signal has none of its caller's      */
+    size_t wait_count;
+    sp_vk_semaphore *signal; /* optional                                                      */
+    uint64_t value;          /* timeline: wanted, 0: the next; then the minted one            */
+    sp_vk_signal *signal_op; /* binary: who stands for the signal; optional                   */
+    uint64_t progress;       /* set by the submit                                             */
+    sp_vk_wait order;        /* the submit's own wait, that keeps a timeline's values growing */
 } sp_vk_batch;
 
-/* Locks, mints, submits and records. On error nothing has changed. */
+/* Locks, mints, submits and records. On error nothing has changed. Calls an allocator only for more
+ * than SP_VK_FEW_WAITS waits. */
 sp_status sp_vk_batch_submit(sp_vk_batch *batch);
 
 /* ---- Handles (vk_fd.c, vk_screen.c) ---- */

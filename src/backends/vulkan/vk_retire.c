@@ -11,6 +11,9 @@ static bool progress_reached_locked(const sp_vk_device *device, uint32_t slot, u
     /* No queue: it was destroyed after its last submit had run. */
     if (value == 0 || !queue)
         return true;
+    /* Of a lost device nothing new is learnt: what it may still use goes with it. */
+    if (sp_vk_is_lost(device))
+        return sp_waiter_known_reached(&queue->progress->base, value);
     return sp_vk_timeline_reached(queue->progress, value);
 }
 
@@ -58,7 +61,7 @@ static void list_remove_locked(sp_vk_device *device, sp_vk_semaphore *semaphore)
 static bool in_use_locked(const sp_vk_semaphore *semaphore)
 {
     const sp_vk_device *device = semaphore->device;
-    if (semaphore->handle == VK_NULL_HANDLE || !semaphore->owned || sp_load32(&device->gone))
+    if (semaphore->handle == VK_NULL_HANDLE || !semaphore->owned)
         return false;
     for (uint32_t slot = 0; slot < SP_VK_MAX_QUEUES; slot++) {
         if (!progress_reached_locked(device, slot, semaphore->last_use[slot]))

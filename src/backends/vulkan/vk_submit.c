@@ -12,52 +12,89 @@
  */
 #include "vk_internal.h"
 
-#define MAX_WAITS (SP_VK_BATCH_WAITS + 1)
-#define MAX_NAMED (MAX_WAITS + 2)
+#include <stdlib.h>
+
+#define FEW_WAITS SP_VK_FEW_WAITS
+#define EXTRA_NAMED 2 /* besides those waited for: the progress, and the signal */
+
+/* Arrays for one submit. `named` has all semaphores of the batch, once each, by address: one order
+ * of locking for all threads. */
+typedef struct submit_room {
+    sp_vk_semaphore **named;
+    size_t named_count;
+    VkSemaphoreSubmitInfo *infos; /* vkQueueSubmit2 */
+    VkSemaphore *handles;         /* vkQueueSubmit  */
+    uint64_t *values;
+    VkPipelineStageFlags *stages;
+
+    void *allocated;
+    sp_vk_semaphore *few_named[FEW_WAITS + EXTRA_NAMED];
+    VkSemaphoreSubmitInfo few_infos[FEW_WAITS];
+    VkSemaphore few_handles[FEW_WAITS];
+    uint64_t few_values[FEW_WAITS];
+    VkPipelineStageFlags few_stages[FEW_WAITS];
+} submit_room;
+
+static bool room_init(submit_room *room, size_t waits)
+{
+    room->named_count = 0;
+    room->allocated = NULL;
+    room->named = room->few_named;
+    room->infos = room->few_infos;
+    room->handles = room->few_handles;
+    room->values = room->few_values;
+    room->stages = room->few_stages;
+    if (waits <= FEW_WAITS)
+        return true;
+    const size_t each = sizeof(*room->infos) + sizeof(*room->named) + sizeof(*room->handles) +
+                        sizeof(*room->values) + sizeof(*room->stages);
+    room->allocated = malloc((waits + EXTRA_NAMED) * each);
+    if (!room->allocated)
+        return false;
+    room->infos = room->allocated; /* in order of alignment */
+    room->values = (uint64_t *)(room->infos + waits);
+    room->handles = (VkSemaphore *)(room->values + waits);
+    room->named = (sp_vk_semaphore **)(room->handles + waits);
+    room->stages = (VkPipelineStageFlags *)(room->named + waits + EXTRA_NAMED);
+    return true;
+}
 
 /* ---- Locks ---- */
 
-/* All semaphores of the batch, once each, by address: one order for all threads. */
-typedef struct named {
-    sp_vk_semaphore *list[MAX_NAMED];
-    uint32_t count;
-} named;
-
-static void add_named(named *all, sp_vk_semaphore *semaphore)
+static void add_named(submit_room *all, sp_vk_semaphore *semaphore)
 {
-    uint32_t at = all->count;
-    while (at > 0 && (uintptr_t)all->list[at - 1] > (uintptr_t)semaphore)
+    size_t at = all->named_count;
+    while (at > 0 && (uintptr_t)all->named[at - 1] > (uintptr_t)semaphore)
         at--;
-    if (at > 0 && all->list[at - 1] == semaphore)
+    if (at > 0 && all->named[at - 1] == semaphore)
         return;
-    for (uint32_t i = all->count; i > at; i--)
-        all->list[i] = all->list[i - 1];
-    all->list[at] = semaphore;
-    all->count++;
+    for (size_t i = all->named_count; i > at; i--)
+        all->named[i] = all->named[i - 1];
+    all->named[at] = semaphore;
+    all->named_count++;
 }
 
-static void collect_named(const sp_vk_batch *batch, named *all)
+static void collect_named(const sp_vk_batch *batch, submit_room *all)
 {
-    all->count = 0;
     add_named(all, batch->queue->progress);
     if (batch->signal)
         add_named(all, batch->signal);
-    for (uint32_t i = 0; i < batch->wait_count; i++)
+    for (size_t i = 0; i < batch->wait_count; i++)
         add_named(all, batch->waits[i].semaphore);
 }
 
-static void lock_all(const sp_vk_queue *queue, const named *all)
+static void lock_all(const sp_vk_queue *queue, const submit_room *all)
 {
     if (queue->lock)
         queue->lock(queue->user);
-    for (uint32_t i = 0; i < all->count; i++)
-        sp_os_mutex_lock(&all->list[i]->lock);
+    for (size_t i = 0; i < all->named_count; i++)
+        sp_os_mutex_lock(&all->named[i]->lock);
 }
 
-static void unlock_all(const sp_vk_queue *queue, const named *all)
+static void unlock_all(const sp_vk_queue *queue, const submit_room *all)
 {
-    for (uint32_t i = all->count; i > 0; i--)
-        sp_os_mutex_unlock(&all->list[i - 1]->lock);
+    for (size_t i = all->named_count; i > 0; i--)
+        sp_os_mutex_unlock(&all->named[i - 1]->lock);
     if (queue->unlock)
         queue->unlock(queue->user);
 }
@@ -71,9 +108,11 @@ static void order_behind_other_queue_locked(sp_vk_batch *batch)
     sp_vk_semaphore *timeline = batch->signal;
     bool elsewhere =
         timeline->signal_slot != SP_VK_NO_SLOT && timeline->signal_slot != batch->queue->slot;
-    if (elsewhere && !sp_vk_timeline_reached(timeline, timeline->minted))
-        batch->waits[batch->wait_count++] =
-            (sp_vk_wait){.semaphore = timeline, .value = timeline->minted};
+    if (!elsewhere || sp_vk_timeline_reached(timeline, timeline->minted))
+        return;
+    batch->order = (sp_vk_wait){.semaphore = timeline, .value = timeline->minted};
+    batch->waits = &batch->order;
+    batch->wait_count = 1;
 }
 
 static sp_status check_binary_signal_locked(const sp_vk_batch *batch)
@@ -126,30 +165,27 @@ static signals signals_of(const sp_vk_batch *batch)
     return all;
 }
 
-static VkResult submit1(const sp_vk_driver *vk, const sp_vk_batch *batch)
+static VkResult submit1(const sp_vk_driver *vk, const sp_vk_batch *batch, submit_room *room)
 {
-    VkSemaphore handles[MAX_WAITS];
-    uint64_t values[MAX_WAITS];
-    VkPipelineStageFlags stages[MAX_WAITS];
     signals signal = signals_of(batch);
-    for (uint32_t i = 0; i < batch->wait_count; i++) {
-        handles[i] = batch->waits[i].semaphore->handle;
-        values[i] = batch->waits[i].value;
-        stages[i] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    for (size_t i = 0; i < batch->wait_count; i++) {
+        room->handles[i] = batch->waits[i].semaphore->handle;
+        room->values[i] = batch->waits[i].value;
+        room->stages[i] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     }
     VkTimelineSemaphoreSubmitInfo timeline = {
         .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-        .waitSemaphoreValueCount = batch->wait_count,
-        .pWaitSemaphoreValues = values,
+        .waitSemaphoreValueCount = (uint32_t)batch->wait_count,
+        .pWaitSemaphoreValues = room->values,
         .signalSemaphoreValueCount = signal.count,
         .pSignalSemaphoreValues = signal.values,
     };
     VkSubmitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
         .pNext = &timeline,
-        .waitSemaphoreCount = batch->wait_count,
-        .pWaitSemaphores = handles,
-        .pWaitDstStageMask = stages,
+        .waitSemaphoreCount = (uint32_t)batch->wait_count,
+        .pWaitSemaphores = room->handles,
+        .pWaitDstStageMask = room->stages,
         .signalSemaphoreCount = signal.count,
         .pSignalSemaphores = signal.handles,
     };
@@ -166,30 +202,29 @@ static VkSemaphoreSubmitInfo submit_info(VkSemaphore semaphore, uint64_t value)
     };
 }
 
-static VkResult submit2(const sp_vk_driver *vk, const sp_vk_batch *batch)
+static VkResult submit2(const sp_vk_driver *vk, const sp_vk_batch *batch, submit_room *room)
 {
-    VkSemaphoreSubmitInfo waits[MAX_WAITS];
     VkSemaphoreSubmitInfo signal_infos[2];
     signals signal = signals_of(batch);
-    for (uint32_t i = 0; i < batch->wait_count; i++)
-        waits[i] = submit_info(batch->waits[i].semaphore->handle, batch->waits[i].value);
+    for (size_t i = 0; i < batch->wait_count; i++)
+        room->infos[i] = submit_info(batch->waits[i].semaphore->handle, batch->waits[i].value);
     for (uint32_t i = 0; i < signal.count; i++)
         signal_infos[i] = submit_info(signal.handles[i], signal.values[i]);
     VkSubmitInfo2 info = {
         .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO_2,
-        .waitSemaphoreInfoCount = batch->wait_count,
-        .pWaitSemaphoreInfos = waits,
+        .waitSemaphoreInfoCount = (uint32_t)batch->wait_count,
+        .pWaitSemaphoreInfos = room->infos,
         .signalSemaphoreInfoCount = signal.count,
         .pSignalSemaphoreInfos = signal_infos,
     };
     return vk->queue_submit2(batch->queue->handle, 1, &info, VK_NULL_HANDLE);
 }
 
-static sp_status submit_locked(const sp_vk_batch *batch)
+static sp_status submit_locked(const sp_vk_batch *batch, submit_room *room)
 {
     sp_vk_device *device = batch->queue->device;
     const sp_vk_driver *vk = &device->vk;
-    VkResult result = vk->queue_submit2 ? submit2(vk, batch) : submit1(vk, batch);
+    VkResult result = vk->queue_submit2 ? submit2(vk, batch, room) : submit1(vk, batch, room);
     if (result == VK_SUCCESS)
         return SP_OK;
     return sp_vk_fail(device, result, vk->queue_submit2 ? "vkQueueSubmit2" : "vkQueueSubmit");
@@ -203,7 +238,7 @@ static bool update_gate_locked(const sp_vk_batch *batch)
     sp_vk_queue *queue = batch->queue;
     if (queue->open_gate && sp_vk_timeline_reached(queue->progress, queue->open_gate))
         queue->open_gate = 0;
-    for (uint32_t i = 0; i < batch->wait_count; i++) {
+    for (size_t i = 0; i < batch->wait_count; i++) {
         const sp_vk_wait *wait = &batch->waits[i];
         if (!wait->signal && !sp_vk_timeline_submitted(wait->semaphore, wait->value))
             queue->open_gate = batch->progress;
@@ -244,13 +279,13 @@ static void record_wait_locked(const sp_vk_batch *batch, const sp_vk_wait *wait)
     sp_store64(&signal->gate_value, batch->progress);
 }
 
-static void record_locked(const sp_vk_batch *batch, const named *all)
+static void record_locked(const sp_vk_batch *batch, const submit_room *all)
 {
     sp_vk_queue *queue = batch->queue;
     bool settled = update_gate_locked(batch);
-    for (uint32_t i = 0; i < all->count; i++)
-        all->list[i]->last_use[queue->slot] = batch->progress;
-    for (uint32_t i = 0; i < batch->wait_count; i++)
+    for (size_t i = 0; i < all->named_count; i++)
+        all->named[i]->last_use[queue->slot] = batch->progress;
+    for (size_t i = 0; i < batch->wait_count; i++)
         record_wait_locked(batch, &batch->waits[i]);
     record_timeline_locked(queue->progress, batch->progress, queue->slot, settled);
     if (!batch->signal)
@@ -261,16 +296,26 @@ static void record_locked(const sp_vk_batch *batch, const named *all)
         record_binary_signal_locked(batch);
 }
 
-sp_status sp_vk_batch_submit(sp_vk_batch *batch)
+static sp_status submit_in_room(sp_vk_batch *batch, submit_room *room)
 {
-    named all;
-    collect_named(batch, &all);
-    lock_all(batch->queue, &all);
+    collect_named(batch, room);
+    lock_all(batch->queue, room);
     sp_status status = mint_locked(batch);
     if (status == SP_OK)
-        status = submit_locked(batch);
+        status = submit_locked(batch, room);
     if (status == SP_OK)
-        record_locked(batch, &all);
-    unlock_all(batch->queue, &all);
+        record_locked(batch, room);
+    unlock_all(batch->queue, room);
+    return status;
+}
+
+sp_status sp_vk_batch_submit(sp_vk_batch *batch)
+{
+    submit_room room;
+    if (!room_init(&room, batch->wait_count))
+        return sp_fail(SP_ERROR_OUT_OF_MEMORY, "a submit with %zu waits: out of memory",
+                       batch->wait_count);
+    sp_status status = submit_in_room(batch, &room);
+    free(room.allocated);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * sp_vk_queue_wait(): finds what a point waits for, claims what a wait uses up, then submits. An
- * error before the first submit leaves nothing changed.
+ * error leaves nothing changed.
  */
 #include "vk_internal.h"
 
@@ -14,7 +14,7 @@ typedef struct wait_list {
     sp_vk_wait *waits;
     size_t count;
     size_t capacity;
-    sp_vk_wait few[SP_VK_BATCH_WAITS];
+    sp_vk_wait few[SP_VK_FEW_WAITS];
 } wait_list;
 
 /* ---- The list ---- */
@@ -52,9 +52,9 @@ static sp_status append(wait_list *list, sp_vk_wait wait)
     return SP_OK;
 }
 
-static void unclaim_from(const wait_list *list, size_t first)
+static void unclaim(const wait_list *list)
 {
-    for (size_t i = first; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         if (list->waits[i].signal)
             sp_oneshot_unclaim(&list->waits[i].signal->oneshot);
     }
@@ -147,30 +147,23 @@ static sp_status add_leaf(void *user, const sp_point *leaf)
 
 /* ---- Submitting ---- */
 
+/* All in one submit: so an error leaves every signal as it was. */
 static sp_status submit_list(const wait_list *list)
 {
-    for (size_t first = 0; first < list->count; first += SP_VK_BATCH_WAITS) {
-        size_t left = list->count - first;
-        uint32_t count = (uint32_t)(left < SP_VK_BATCH_WAITS ? left : SP_VK_BATCH_WAITS);
-        sp_vk_batch batch = {.queue = list->queue, .wait_count = count};
-        memcpy(batch.waits, &list->waits[first], count * sizeof(batch.waits[0]));
-        sp_status status = sp_vk_batch_submit(&batch);
-        if (status != SP_OK) {
-            unclaim_from(list, first);
-            return status;
-        }
-    }
-    return SP_OK;
+    if (list->count == 0)
+        return SP_OK;
+    sp_vk_batch batch = {.queue = list->queue, .waits = list->waits, .wait_count = list->count};
+    return sp_vk_batch_submit(&batch);
 }
 
 static sp_status wait_for_leaves(wait_list *list, const sp_point *point)
 {
     sp_status status = sp_point_visit_leaves(point, add_leaf, list);
-    if (status != SP_OK) {
-        unclaim_from(list, 0);
-        return status;
-    }
-    return submit_list(list);
+    if (status == SP_OK)
+        status = submit_list(list);
+    if (status != SP_OK)
+        unclaim(list);
+    return status;
 }
 
 sp_status sp_vk_queue_wait(sp_vk_queue *queue, const sp_point *point)
@@ -183,7 +176,7 @@ sp_status sp_vk_queue_wait(sp_vk_queue *queue, const sp_point *point)
     if (status != SP_OK || !waiter)
         return status;
     sp_vk_drain(queue->device);
-    wait_list list = {.queue = queue, .capacity = SP_VK_BATCH_WAITS};
+    wait_list list = {.queue = queue, .capacity = SP_VK_FEW_WAITS};
     list.waits = list.few;
     status = wait_for_leaves(&list, point);
     list_fini(&list);
