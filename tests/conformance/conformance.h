@@ -21,7 +21,8 @@ enum {
     COUNTED = 1 << 3,  /* tells how many primitives are alive                                    */
     CALLS = 1 << 4,    /* tells how many driver calls were made                                  */
     POLLED = 1 << 5,   /* a poll alone notices signal and failure; else a wait must have begun   */
-    INDEPENDENT = 1 << 6 /* a wait notices while points made later are still pending             */
+    INDEPENDENT = 1 << 6, /* a wait notices while points made later are still pending            */
+    UNLAYERED = 1 << 7 /* no validation layer, which may stall for 10 s after a wait for any      */
 };
 
 typedef struct fixture {

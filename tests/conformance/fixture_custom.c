@@ -119,7 +119,7 @@ static const fixture fixtures[] = {
     ONE_SHOT_FIXTURE(COUNTER_ONE_SHOT_PROBE), ONE_SHOT_FIXTURE(COUNTER_ONE_SHOT_ARM),
 };
 
-#define COMMON_FEATURES (FAILING | COUNTED | POLLED | INDEPENDENT)
+#define COMMON_FEATURES (FAILING | COUNTED | POLLED | INDEPENDENT | UNLAYERED)
 
 const test_target custom_targets[] = {
     {"custom-probe", COUNTING | COMMON_FEATURES, (void *)&fixtures[COUNTER_PROBE]},

@@ -106,7 +106,7 @@ static const fixture slot = {
     .teardown = release_owner,
 };
 
-#define COMMON_FEATURES (FAILING | POLLED | INDEPENDENT)
+#define COMMON_FEATURES (FAILING | POLLED | INDEPENDENT | UNLAYERED)
 
 const test_target host_targets[] = {
     {"host", COUNTING | COMMON_FEATURES, (void *)&host},

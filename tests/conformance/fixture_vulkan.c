@@ -274,17 +274,17 @@ static const fixture late_binaries[] = {
 #define BINARY_FEATURES (ONE_SHOT | FAILING | COUNTED | CALLS)
 #define LATE_FEATURES (ONE_SHOT | COUNTED | CALLS | INDEPENDENT)
 
-#define TARGETS(name, index)                                                                       \
-    {"timeline-" name, TIMELINE_FEATURES, (void *)&timelines[index]},                              \
-        {"binary-" name, BINARY_FEATURES, (void *)&binaries[index]},                               \
+#define TARGETS(name, index, more)                                                                 \
+    {"timeline-" name, TIMELINE_FEATURES | (more), (void *)&timelines[index]},                     \
+        {"binary-" name, BINARY_FEATURES | (more), (void *)&binaries[index]},                      \
     {                                                                                              \
-        "late-binary-" name, LATE_FEATURES, (void *)&late_binaries[index]                          \
+        "late-binary-" name, LATE_FEATURES | (more), (void *)&late_binaries[index]                 \
     }
 
 const test_target vulkan_targets[] = {
-    TARGETS("lavapipe", 0),
-    TARGETS("swiftshader", 1),
-    TARGETS("lavapipe-validation", 2),
-    TARGETS("swiftshader-validation", 3),
+    TARGETS("lavapipe", 0, UNLAYERED),
+    TARGETS("swiftshader", 1, UNLAYERED),
+    TARGETS("lavapipe-validation", 2, 0),
+    TARGETS("swiftshader-validation", 3, 0),
     {NULL, 0, NULL},
 };

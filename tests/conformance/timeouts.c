@@ -81,7 +81,7 @@ TEST(V5_many_short_timeouts)
     release_points(points, 2);
 }
 
-TEST(V5_many_long_timeouts)
+TEST_NEEDING(V5_many_long_timeouts, UNLAYERED)
 {
     for (unsigned i = 0; i < test_long_timeout_count; i++) {
         late_signal late;

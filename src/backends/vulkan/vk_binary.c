@@ -22,6 +22,7 @@ void sp_vk_signal_setup(sp_vk_signal *signal, sp_vk_semaphore *semaphore, uint32
     signal->ours = false;
     signal->home = NULL;
     signal->depends = 0;
+    signal->submit = 0;
     signal->gate = NULL;
     sp_store64(&signal->gate_value, 0);
 }
@@ -106,20 +107,30 @@ static sp_status start_wait(sp_vk_signal *signal, sp_vk_queue *queue)
     return status;
 }
 
+/* What must be reached at the signal's home before its wait may be submitted; 0: nothing. Before all
+ * that the signal depends on is submitted, a driver may hang in the submit. One blocks there until
+ * the signal has run, with the user's lock held: then we rather block here. */
+static uint64_t submit_after(const sp_vk_signal *signal)
+{
+    bool blocks = signal->semaphore->device->vk.binary_waits_block;
+    return blocks && signal->ours ? signal->submit : signal->depends;
+}
+
 static sp_status consume_on_host(sp_vk_signal *signal, uint64_t deadline_ns)
 {
     sp_vk_device *device = signal->semaphore->device;
     sp_status status = sp_vk_check_usable(device);
-    /* Not before all that it depends on is submitted: a driver may hang in the submit. */
-    if (status == SP_OK && signal->depends)
-        status = sp_vk_timeline_block(signal->home, signal->depends, deadline_ns);
+    uint64_t after = submit_after(signal);
+    if (status == SP_OK && after)
+        status = sp_vk_timeline_block(signal->home, after, deadline_ns);
     if (status != SP_OK)
         return status;
     sp_vk_queue *queue = sp_vk_queue_pin(device, signal->home);
-    if (!queue)
+    if (!queue) {
         return sp_fail(SP_ERROR_NOT_SUPPORTED,
                        "a host wait on a binary semaphore is submitted to a queue, and the device "
                        "has none: sp_vk_queue_create() first");
+    }
     status = start_wait(signal, queue);
     sp_vk_queue_unpin(queue);
     return status;
@@ -196,9 +207,10 @@ sp_status sp_vk_binary_check_free_locked(sp_vk_semaphore *binary, uint32_t slot)
 {
     const sp_vk_signal *current = binary->current;
     uint32_t state = current ? state_of(current) : SP_ONESHOT_CONSUMED;
-    if (binary->unwaited || (state == SP_ONESHOT_SUBMITTED && current->ours))
+    if (binary->unwaited || (state == SP_ONESHOT_SUBMITTED && current->ours)) {
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "a signal of this binary semaphore is pending, and nobody waits for it yet");
+    }
     if (state == SP_ONESHOT_CLAIMED && sp_load64(&current->gate_value) == 0)
         return fail_wait_not_run();
     /* On the wait's own queue the new signal runs after it in any case. */
@@ -222,9 +234,10 @@ static sp_status replace_current_locked(sp_vk_semaphore *binary, sp_vk_signal *n
                                         sp_vk_signal **earlier)
 {
     sp_vk_signal *current = binary->current;
-    if (binary->temporary && binary->spent)
+    if (binary->temporary && binary->spent) {
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "a temporary import serves one wait, and has had its point");
+    }
     sp_status status = sp_vk_binary_check_free_locked(binary, SP_VK_NO_SLOT);
     if (status != SP_OK)
         return status;

@@ -69,18 +69,21 @@ static void read_create_info(const VkDeviceCreateInfo *info, enabled *on)
 
 static sp_status check_enabled(const enabled *on)
 {
-    if (on->api_version < VK_API_VERSION_1_1)
+    if (on->api_version < VK_API_VERSION_1_1) {
         return sp_fail(SP_ERROR_NOT_SUPPORTED,
                        "sp_vk_device_create: Vulkan 1.1 or later is needed, "
                        "of the instance and of the device");
-    if (!on->timeline_feature)
+    }
+    if (!on->timeline_feature) {
         return sp_fail(SP_ERROR_NOT_SUPPORTED,
                        "sp_vk_device_create: the timelineSemaphore feature is not enabled: chain "
                        "VkPhysicalDeviceTimelineSemaphoreFeatures to the VkDeviceCreateInfo");
-    if (on->api_version < VK_API_VERSION_1_2 && !on->timeline_extension)
+    }
+    if (on->api_version < VK_API_VERSION_1_2 && !on->timeline_extension) {
         return sp_fail(SP_ERROR_NOT_SUPPORTED,
                        "sp_vk_device_create: below Vulkan 1.2, VK_KHR_timeline_semaphore must be "
                        "enabled (and api_version is 1.1 unless you set it)");
+    }
     return SP_OK;
 }
 
@@ -135,9 +138,10 @@ static void load_device(loader *load, const enabled *on, sp_vk_driver *driver)
     driver->signal_semaphore = (PFN_vkSignalSemaphore)device_function(
         load, core12 ? "vkSignalSemaphore" : "vkSignalSemaphoreKHR");
 
-    if (on->synchronization2_feature && (core13 || on->synchronization2_extension))
+    if (on->synchronization2_feature && (core13 || on->synchronization2_extension)) {
         driver->queue_submit2 = (PFN_vkQueueSubmit2)device_function(
             load, core13 ? "vkQueueSubmit2" : "vkQueueSubmit2KHR");
+    }
     if (on->fd_extension) {
         driver->get_semaphore_fd =
             (PFN_vkGetSemaphoreFdKHR)optional_function(load, "vkGetSemaphoreFdKHR");
@@ -167,6 +171,7 @@ static void read_properties(loader *load, const enabled *on, sp_vk_driver *drive
     get(load->desc->physical_device, &properties);
     driver->max_difference = timeline.maxTimelineSemaphoreValueDifference;
     driver->driver_id = named.driverID;
+    driver->binary_waits_block = named.driverID == VK_DRIVER_ID_MESA_LLVMPIPE;
     driver->is_nvidia = named.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY ||
                         (!named.driverID && properties.properties.vendorID == VENDOR_NVIDIA);
 }

@@ -22,6 +22,7 @@ typedef struct sp_vk_driver {
 
     VkDriverId driver_id; /* 0: not told                                                        */
     bool is_nvidia;       /* NVIDIA's own driver                                                */
+    bool binary_waits_block; /* in vkQueueSubmit, until the signal has run                      */
     uint64_t max_difference;
 } sp_vk_driver;
 

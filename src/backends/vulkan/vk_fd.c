@@ -16,9 +16,10 @@ static sp_status screen(sp_vk_device *device, VkSemaphoreType type,
                         VkExternalSemaphoreHandleTypeFlagBits handle_type, int fd)
 {
     const sp_vk_semaphore_caps *caps = sp_vk_caps_of(device, type, handle_type);
-    if (!caps->can_import)
+    if (!caps->can_import) {
         return sp_fail(SP_ERROR_NOT_SUPPORTED, "the device cannot import this: %s",
                        caps->why_not ? caps->why_not : "no reason known");
+    }
     return handle_type == SYNC_FD ? sp_vk_screen_sync_fd(fd)
                                   : sp_vk_screen_opaque_fd(device, type, fd);
 }
@@ -30,19 +31,21 @@ static void reclaim(sp_vk_device *device, int original, int duplicate)
     int same = sp_os_fd_same_file(original, duplicate);
     if (same < 0)
         same = device->vk.driver_id != VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
-    if (same)
+    if (same) {
         sp_os_fd_close(duplicate);
-    else
+    } else {
         sp_log_message(&device->log, SP_LOG_WARN, "the driver closed the fd of a failed import");
+    }
 }
 
 static sp_status fail_import(sp_vk_device *device, VkResult result)
 {
     /* What drivers say to a handle of the right kind that they cannot use. */
-    if (result == VK_ERROR_INITIALIZATION_FAILED)
+    if (result == VK_ERROR_INITIALIZATION_FAILED) {
         return sp_fail_native(SP_ERROR_INVALID_HANDLE, SP_BACKEND_VULKAN, result,
                               "vkImportSemaphoreFdKHR",
                               "the driver cannot use the handle: its maker may be another driver");
+    }
     return sp_vk_fail(device, result, "vkImportSemaphoreFdKHR");
 }
 
@@ -53,9 +56,10 @@ static sp_status import_duplicate(sp_vk_semaphore *semaphore,
 {
     sp_vk_device *device = semaphore->device;
     int duplicate = fd < 0 ? fd : sp_os_fd_duplicate(fd);
-    if (fd >= 0 && duplicate < 0)
+    if (fd >= 0 && duplicate < 0) {
         return sp_fail_native(SP_ERROR_SYSTEM, SP_BACKEND_CPU, errno, "fcntl",
                               "fd %d could not be duplicated: %s", fd, strerror(errno));
+    }
     VkImportSemaphoreFdInfoKHR info = {
         .sType = VK_STRUCTURE_TYPE_IMPORT_SEMAPHORE_FD_INFO_KHR,
         .semaphore = semaphore->handle,
@@ -229,13 +233,14 @@ sp_status sp_vk_semaphore_export(sp_vk_semaphore *semaphore,
         return status;
     sp_os_mutex_lock(&semaphore->lock);
     const char *why = why_not_exportable(semaphore, handle_type);
-    if (semaphore->temporary)
+    if (semaphore->temporary) {
         status = sp_fail(SP_ERROR_INVALID_STATE, "sp_vk_semaphore_export: a temporary import "
                                                  "serves one wait here, not elsewhere");
-    else if (why)
+    } else if (why) {
         status = sp_fail(SP_ERROR_NOT_SUPPORTED, "sp_vk_semaphore_export: %s", why);
-    else
+    } else {
         status = sp_vk_export_fd(semaphore, handle_type, fd);
+    }
     if (status == SP_OK)
         semaphore->shared = true;
     sp_os_mutex_unlock(&semaphore->lock);
@@ -271,9 +276,10 @@ sp_status sp_vk_point_export_sync_fd(const sp_point *point, int *fd)
     sp_status status = sp_point_check(point, &waiter);
     if (status != SP_OK)
         return status;
-    if (!waiter || waiter->ops != &sp_vk_signal_ops)
+    if (!waiter || waiter->ops != &sp_vk_signal_ops) {
         return sp_fail(SP_ERROR_NOT_SUPPORTED, "sp_vk_point_export_sync_fd: the point is not one "
                                                "signal of a binary Vulkan semaphore");
+    }
     sp_vk_signal *signal = sp_vk_signal_of(waiter);
     status = sp_vk_check_usable(signal->semaphore->device);
     if (status != SP_OK)

@@ -47,7 +47,6 @@ struct sp_vk_semaphore {
     bool imported;  /* its payload came from a handle                                           */
     bool temporary; /* for one wait                                                             */
     bool signalled; /* imported as "already signalled"                                          */
-    uint32_t slot;  /* of the queue whose progress it is; else SP_VK_NO_SLOT                    */
 
     /* Guards what follows. Held while a submit names the semaphore: minting a value and submitting
      * its signal are one step, and Vulkan wants the handle externally synchronized. */
@@ -82,6 +81,7 @@ struct sp_vk_signal {
      * reached before everything that the signal depends on is submitted (0: it is already). */
     sp_vk_semaphore *home;
     uint64_t depends;
+    uint64_t submit; /* the value there of the signal's own submit */
 
     /* The wait that used it up has run when `gate` reaches `gate_value`. The value is set last: 0
      * means that the wait is still being submitted. */

@@ -80,19 +80,17 @@ static sp_status make_progress(sp_vk_queue *queue, uint64_t base)
         .owned = true,
         .initial_value = base,
     };
-    sp_status status = sp_vk_semaphore_make(queue->device, &setup, &queue->progress);
-    if (status == SP_OK)
-        queue->progress->slot = queue->slot;
-    return status;
+    return sp_vk_semaphore_make(queue->device, &setup, &queue->progress);
 }
 
 static sp_status start_queue(sp_vk_queue *queue)
 {
     uint64_t base = 0;
-    if (!take_slot(queue, &base))
+    if (!take_slot(queue, &base)) {
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "sp_vk_queue_create: %d queues of this device are alive, more cannot be",
                        SP_VK_MAX_QUEUES);
+    }
     sp_status status = make_progress(queue, base);
     set_slot(queue->device, queue->slot, status == SP_OK ? queue : NULL);
     return status;
@@ -222,10 +220,11 @@ static sp_status signal_binary(sp_vk_queue *queue, sp_vk_semaphore *binary, sp_p
         return SP_ERROR_OUT_OF_MEMORY;
     batch.signal_op = signal;
     sp_status status = sp_vk_batch_submit(&batch);
-    if (status == SP_OK)
+    if (status == SP_OK) {
         *out = sp_vk_signal_point(signal, 0);
-    else
+    } else {
         sp_vk_pool_put(queue->device, signal);
+    }
     return status;
 }
 
@@ -238,9 +237,10 @@ sp_status sp_vk_queue_signal_semaphore(sp_vk_queue *queue, sp_vk_semaphore *sema
     sp_status status = sp_vk_check_usable(queue->device);
     if (status != SP_OK)
         return status;
-    if (semaphore->device != queue->device)
+    if (semaphore->device != queue->device) {
         return sp_fail(SP_ERROR_DEVICE_MISMATCH,
                        "sp_vk_queue_signal_semaphore: the semaphore is of another sp_vk_device");
+    }
     sp_vk_drain(queue->device);
     return binary ? signal_binary(queue, semaphore, out)
                   : signal_timeline(queue, semaphore, value, out);

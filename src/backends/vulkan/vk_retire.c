@@ -48,10 +48,11 @@ void sp_vk_list_add(sp_vk_device *device, sp_vk_semaphore *semaphore)
 
 static void list_remove_locked(sp_vk_device *device, sp_vk_semaphore *semaphore)
 {
-    if (semaphore->prev)
+    if (semaphore->prev) {
         semaphore->prev->next = semaphore->next;
-    else
+    } else {
         device->semaphores = semaphore->next;
+    }
     if (semaphore->next)
         semaphore->next->prev = semaphore->prev;
     semaphore->next = NULL;
@@ -92,10 +93,11 @@ void sp_vk_retire(sp_vk_semaphore *semaphore)
     sp_os_mutex_lock(&device->lock);
     list_remove_locked(device, semaphore);
     bool in_use = in_use_locked(semaphore);
-    if (in_use)
+    if (in_use) {
         retire_locked(device, semaphore);
-    else
+    } else {
         destroy_handle_locked(semaphore);
+    }
     sp_os_mutex_unlock(&device->lock);
     if (!in_use)
         sp_vk_semaphore_free(semaphore);

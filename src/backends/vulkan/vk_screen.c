@@ -93,10 +93,11 @@ sp_status sp_vk_screen_opaque_fd(sp_vk_device *device, VkSemaphoreType type, int
     sp_status status = get_fingerprint(device, type, &own);
     if (status != SP_OK)
         return status;
-    if (!sp_os_fd_same_kind(&kind, &own))
+    if (!sp_os_fd_same_kind(&kind, &own)) {
         return sp_fail(SP_ERROR_INVALID_HANDLE,
                        "fd %d (%s) is not what this driver's semaphores are (%s)", fd, kind.name,
                        own.name);
+    }
     return SP_OK;
 }
 

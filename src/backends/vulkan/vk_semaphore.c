@@ -20,10 +20,11 @@ static sp_status binary_probe(sp_waiter *waiter, uint64_t value, uint64_t *reach
 static void semaphore_release(sp_waiter *waiter)
 {
     sp_vk_semaphore *semaphore = sp_vk_timeline_of(waiter);
-    if (sp_waiter_is_forked(waiter))
+    if (sp_waiter_is_forked(waiter)) {
         sp_vk_semaphore_free(semaphore);
-    else
+    } else {
         sp_vk_retire(semaphore);
+    }
 }
 
 const sp_waiter_ops sp_vk_binary_ops = {
@@ -84,7 +85,6 @@ static sp_vk_semaphore *allocate(sp_vk_device *device, const sp_vk_semaphore_set
     made->type = setup->type;
     made->export_types = setup->export_types;
     made->owned = setup->owned;
-    made->slot = SP_VK_NO_SLOT;
     made->signal_slot = SP_VK_NO_SLOT;
     made->shared = setup->wrapped || setup->to_import;
     /* That driver's own wait notices the signals of other APIs 9.8 ms late, its counter at once. */

@@ -22,6 +22,7 @@ static sp_status fail_not_built(const char *function)
                    function);
 }
 
+/* NOLINTBEGIN(misc-unused-parameters) */
 #define STUB(name, parameters)                                                                     \
     SP_API sp_status name parameters;                                                              \
     sp_status name parameters                                                                      \
@@ -76,3 +77,4 @@ semaphore_handle sp_vk_semaphore_from_point(const sp_point *point)
 {
     return 0;
 }
+/* NOLINTEND(misc-unused-parameters) */

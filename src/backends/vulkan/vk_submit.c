@@ -46,7 +46,7 @@ static bool room_init(submit_room *room, size_t waits)
     room->stages = room->few_stages;
     if (waits <= FEW_WAITS)
         return true;
-    const size_t each = sizeof(*room->infos) + sizeof(*room->named) + sizeof(*room->handles) +
+    const size_t each = sizeof(*room->infos) + sizeof(void *) + sizeof(VkSemaphore) +
                         sizeof(*room->values) + sizeof(*room->stages);
     room->allocated = malloc((waits + EXTRA_NAMED) * each);
     if (!room->allocated)
@@ -119,12 +119,14 @@ static sp_status check_binary_signal_locked(const sp_vk_batch *batch)
 {
     sp_vk_semaphore *binary = batch->signal;
     const sp_vk_signal *current = binary->current;
-    if (binary->temporary)
+    if (binary->temporary) {
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "a temporary import has its signal already, and serves one wait");
-    if (current && sp_load32(&current->oneshot.state) < SP_ONESHOT_CLAIMED)
+    }
+    if (current && sp_load32(&current->oneshot.state) < SP_ONESHOT_CLAIMED) {
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "a signal of this binary semaphore is pending, and nobody waits for it yet");
+    }
     return sp_vk_binary_check_free_locked(binary, batch->queue->slot);
 }
 
@@ -266,6 +268,7 @@ static void record_binary_signal_locked(const sp_vk_batch *batch)
     signal->ours = true;
     signal->home = sp_vk_semaphore_ref(batch->queue->progress);
     signal->depends = batch->queue->open_gate;
+    signal->submit = batch->progress;
 }
 
 static void record_wait_locked(const sp_vk_batch *batch, const sp_vk_wait *wait)
@@ -290,10 +293,11 @@ static void record_locked(const sp_vk_batch *batch, const submit_room *all)
     record_timeline_locked(queue->progress, batch->progress, queue->slot, settled);
     if (!batch->signal)
         return;
-    if (batch->signal->type == VK_SEMAPHORE_TYPE_TIMELINE)
+    if (batch->signal->type == VK_SEMAPHORE_TYPE_TIMELINE) {
         record_timeline_locked(batch->signal, batch->value, queue->slot, settled);
-    else
+    } else {
         record_binary_signal_locked(batch);
+    }
 }
 
 static sp_status submit_in_room(sp_vk_batch *batch, submit_room *room)
@@ -312,9 +316,10 @@ static sp_status submit_in_room(sp_vk_batch *batch, submit_room *room)
 sp_status sp_vk_batch_submit(sp_vk_batch *batch)
 {
     submit_room room;
-    if (!room_init(&room, batch->wait_count))
+    if (!room_init(&room, batch->wait_count)) {
         return sp_fail(SP_ERROR_OUT_OF_MEMORY, "a submit with %zu waits: out of memory",
                        batch->wait_count);
+    }
     sp_status status = submit_in_room(batch, &room);
     free(room.allocated);
     return status;

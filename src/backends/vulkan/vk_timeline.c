@@ -24,14 +24,15 @@ static sp_status explain_counter(sp_vk_semaphore *timeline, uint64_t counter, ui
     /* Of a shared one it may be another device, in another API. */
     if (counter == UINT64_MAX && !timeline->shared)
         sp_vk_note_gone(timeline->device, SP_VK_LOST);
-    if (counter == UINT64_MAX)
+    if (counter == UINT64_MAX) {
         sp_fail_native(SP_ERROR_DEVICE_LOST, SP_BACKEND_VULKAN, 0, "vkGetSemaphoreCounterValue",
                        "the timeline's counter is UINT64_MAX: the device that signals it is gone");
-    else
+    } else {
         sp_fail_native(SP_ERROR_INVALID_STATE, SP_BACKEND_VULKAN, 0, "vkGetSemaphoreCounterValue",
                        "the timeline's counter went back from %" PRIu64 " to %" PRIu64
                        ": somebody signalled a value that does not increase",
                        seen, counter);
+    }
     return keep_failure(timeline);
 }
 
@@ -180,10 +181,11 @@ sp_status sp_vk_timeline_block_many(sp_waiter *const *waiters, const uint64_t *v
     };
     if (count <= WAITS_ON_STACK)
         return block_all(waiters, values, count, on_stack, &info, deadline_ns);
-    VkSemaphore *handles = malloc(count * sizeof(*handles));
-    if (!handles)
+    VkSemaphore *handles = malloc(count * sizeof(VkSemaphore));
+    if (!handles) {
         return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_wait_many: out of memory for %zu timelines",
                        count);
+    }
     sp_status status = block_all(waiters, values, count, handles, &info, deadline_ns);
     free(handles);
     return status;
@@ -229,11 +231,12 @@ sp_status sp_vk_timeline_mint_locked(sp_vk_semaphore *timeline, uint64_t wanted,
         floor = counter > floor ? counter : floor;
     }
     uint64_t next = wanted ? wanted : floor + 1;
-    if (next <= floor)
+    if (next <= floor) {
         return sp_fail(SP_ERROR_INVALID_ARGUMENT,
                        "value %" PRIu64 " is not above %" PRIu64
                        ", which the timeline has reached or will reach by a pending signal",
                        next, floor);
+    }
     if (next == UINT64_MAX)
         return sp_fail(SP_ERROR_INVALID_ARGUMENT, "UINT64_MAX is not a timeline value");
     sp_status status = sp_vk_timeline_check_distance(timeline, next);
@@ -294,7 +297,7 @@ static sp_status check_none_pending_locked(sp_vk_semaphore *timeline)
 static sp_status host_signal_locked(sp_vk_semaphore *timeline, uint64_t wanted)
 {
     sp_vk_device *device = timeline->device;
-    uint64_t value;
+    uint64_t value = 0;
     sp_status status = sp_vk_timeline_mint_locked(timeline, wanted, &value);
     if (status == SP_OK)
         status = check_none_pending_locked(timeline);

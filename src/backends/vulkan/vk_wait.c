@@ -32,6 +32,7 @@ static sp_vk_wait *find(wait_list *list, const sp_vk_semaphore *semaphore,
 static bool grow(wait_list *list)
 {
     size_t capacity = list->capacity * 2;
+    assert(capacity > list->capacity);
     bool is_few = list->waits == list->few;
     sp_vk_wait *waits = realloc(is_few ? NULL : list->waits, capacity * sizeof(*waits));
     if (!waits)
@@ -45,9 +46,10 @@ static bool grow(wait_list *list)
 
 static sp_status append(wait_list *list, sp_vk_wait wait)
 {
-    if (list->count == list->capacity && !grow(list))
+    if (list->count == list->capacity && !grow(list)) {
         return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_vk_queue_wait: out of memory for %zu waits",
                        list->count + 1);
+    }
     list->waits[list->count++] = wait;
     return SP_OK;
 }
@@ -80,12 +82,13 @@ static sp_status check_device(const wait_list *list, const sp_vk_semaphore *sema
 static sp_status add_timeline(wait_list *list, sp_vk_semaphore *timeline, uint64_t value)
 {
     uint64_t last = sp_load64(&timeline->minted);
-    if (timeline == list->queue->progress && value > last)
+    if (timeline == list->queue->progress && value > last) {
         return sp_fail(
             SP_ERROR_INVALID_STATE,
             "sp_vk_queue_wait: value %" PRIu64 " of the queue's own timeline is signalled"
             " by a later submit to this queue, which would wait for itself (last: %" PRIu64 ")",
             value, last);
+    }
     sp_status status = sp_waiter_probe(&timeline->base, value);
     if (status != SP_PENDING)
         return status;
