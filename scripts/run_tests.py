@@ -193,6 +193,8 @@ def run_tests(variant, chosen, args, env):
         without = variant.without if args.full else (SLOW, *variant.without)
         command += [f"--suite={suite}" for suite in variant.only]
         command += [f"--no-suite={suite}" for suite in without]
+    # Tests wait more than they compute: one more than there are cores.
+    env = {**env, "MESON_TESTTHREADS": str((os.cpu_count() or 1) + 1)}
     with open(LOGS / f"test-{variant.name}.log", "w", encoding="utf-8") as file:
         subprocess.run(command, env=env, stdout=file, stderr=subprocess.STDOUT)
 
