@@ -201,14 +201,26 @@ sp_status sp_point_block_slice(const sp_point *leaf, uint64_t deadline_ns, sp_ba
  * all reached. PENDING or NOT_SUBMITTED: *leaf is it, borrowed from the point. Else an error. */
 sp_status sp_point_front(const sp_point *point, const sp_point **leaf);
 
-/* What arm() was given, for waiters that keep a list. Lists are the waiter's, under its lock. */
-typedef struct sp_waker_list {
-    sp_waker *first;
-} sp_waker_list;
+/* ---- Watches (watch.c) ---- */
 
-void sp_waker_list_add(sp_waker_list *list, sp_waker *waker, uint64_t value);
-void sp_waker_list_remove(sp_waker_list *list, sp_waker *waker);
-/* Wakes those with a value of at most `reached`; they stay in the list. */
-void sp_waker_list_wake(const sp_waker_list *list, uint64_t reached);
+/* For primitives of the CPU: the threads that block on one and the wakers that were left with it,
+ * under one lock, which the primitive's own state is changed under, too. */
+typedef struct sp_watch {
+    sp_os_mutex mutex;
+    sp_os_cond changed;
+    sp_waker *first;
+    bool (*settled)(sp_waiter *waiter, uint64_t value); /* reached or failed; called locked */
+} sp_watch;
+
+bool sp_watch_init(sp_watch *watch, bool (*settled)(sp_waiter *waiter, uint64_t value));
+void sp_watch_fini(sp_watch *watch);
+
+/* What block(), arm() and disarm() of the primitive are made of. */
+sp_status sp_watch_block(sp_watch *watch, sp_waiter *waiter, uint64_t value, uint64_t deadline_ns);
+void sp_watch_arm(sp_watch *watch, sp_waiter *waiter, uint64_t value, sp_waker *waker);
+void sp_watch_disarm(sp_watch *watch, sp_waker *waker);
+
+/* After a change: wakes the threads, and the wakers with a value of at most `reached`. */
+void sp_watch_wake_locked(sp_watch *watch, uint64_t reached);
 
 #endif

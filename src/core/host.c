@@ -8,10 +8,9 @@
 
 struct sp_host_timeline {
     sp_waiter base;
-    uint64_t value; /* written under `mutex`, read without                                      */
-    sp_os_mutex mutex;
-    sp_os_cond changed;
-    sp_waker_list wakers;
+    uint64_t
+        value; /* written under the lock of `watch`, read without                                      */
+    sp_watch watch;
 };
 
 static sp_host_timeline *host_of(sp_waiter *waiter)
@@ -26,49 +25,32 @@ static sp_status host_probe(sp_waiter *waiter, uint64_t value, uint64_t *reached
     return SP_OK;
 }
 
-static bool host_settled_locked(sp_host_timeline *timeline, uint64_t value)
+static bool host_settled_locked(sp_waiter *waiter, uint64_t value)
 {
-    return timeline->value >= value || value >= sp_load64(&timeline->base.failed_from);
+    return host_of(waiter)->value >= value || value >= sp_load64(&waiter->failed_from);
 }
 
 static sp_status host_block(sp_waiter *waiter, uint64_t value, uint64_t deadline_ns)
 {
-    sp_host_timeline *timeline = host_of(waiter);
-    bool in_time = true;
-    sp_os_mutex_lock(&timeline->mutex);
-    while (!host_settled_locked(timeline, value) && in_time)
-        in_time = sp_os_cond_wait_until(&timeline->changed, &timeline->mutex, deadline_ns);
-    bool settled = host_settled_locked(timeline, value);
-    sp_os_mutex_unlock(&timeline->mutex);
-    return settled ? SP_OK : SP_TIMEOUT;
+    return sp_watch_block(&host_of(waiter)->watch, waiter, value, deadline_ns);
 }
 
 static sp_status host_arm(sp_waiter *waiter, uint64_t value, sp_waker *waker)
 {
-    sp_host_timeline *timeline = host_of(waiter);
-    sp_os_mutex_lock(&timeline->mutex);
-    sp_waker_list_add(&timeline->wakers, waker, value);
-    if (host_settled_locked(timeline, value))
-        sp_waker_wake(waker);
-    sp_os_mutex_unlock(&timeline->mutex);
+    sp_watch_arm(&host_of(waiter)->watch, waiter, value, waker);
     return SP_OK;
 }
 
 static void host_disarm(sp_waiter *waiter, sp_waker *waker)
 {
-    sp_host_timeline *timeline = host_of(waiter);
-    sp_os_mutex_lock(&timeline->mutex);
-    sp_waker_list_remove(&timeline->wakers, waker);
-    sp_os_mutex_unlock(&timeline->mutex);
+    sp_watch_disarm(&host_of(waiter)->watch, waker);
 }
 
 static void host_destroy(sp_waiter *waiter)
 {
     sp_host_timeline *timeline = host_of(waiter);
-    if (!sp_waiter_is_forked(waiter)) {
-        sp_os_cond_fini(&timeline->changed);
-        sp_os_mutex_fini(&timeline->mutex);
-    }
+    if (!sp_waiter_is_forked(waiter))
+        sp_watch_fini(&timeline->watch);
     free(timeline);
 }
 
@@ -89,14 +71,9 @@ sp_status sp_host_timeline_create(uint64_t initial_value, sp_host_timeline **out
     SP_CHECK_ARGUMENT(out, "out is required");
     SP_CHECK_ARGUMENT(initial_value != UINT64_MAX, "UINT64_MAX is not a timeline value");
     sp_host_timeline *timeline = calloc(1, sizeof(*timeline));
-    if (!timeline)
-        return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_host_timeline_create: out of memory");
-    bool have_mutex = sp_os_mutex_init(&timeline->mutex);
-    if (!have_mutex || !sp_os_cond_init(&timeline->changed)) {
-        if (have_mutex)
-            sp_os_mutex_fini(&timeline->mutex);
+    if (!timeline || !sp_watch_init(&timeline->watch, host_settled_locked)) {
         free(timeline);
-        return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_host_timeline_create: no mutex to be had");
+        return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_host_timeline_create: out of memory");
     }
     sp_waiter_setup(&timeline->base, &host_ops);
     timeline->value = initial_value;
@@ -108,15 +85,14 @@ sp_status sp_host_timeline_create(uint64_t initial_value, sp_host_timeline **out
 /* False if it had failed before: the first failure is kept. */
 static bool fail_and_wake(sp_host_timeline *timeline, const sp_error *error)
 {
-    sp_os_mutex_lock(&timeline->mutex);
+    sp_os_mutex_lock(&timeline->watch.mutex);
     bool first = sp_load64(&timeline->base.failed_from) == UINT64_MAX;
     if (first) {
         sp_waiter_reached(&timeline->base, timeline->value);
         sp_waiter_fail(&timeline->base, 0, error);
-        sp_os_cond_broadcast(&timeline->changed);
-        sp_waker_list_wake(&timeline->wakers, UINT64_MAX);
+        sp_watch_wake_locked(&timeline->watch, UINT64_MAX);
     }
-    sp_os_mutex_unlock(&timeline->mutex);
+    sp_os_mutex_unlock(&timeline->watch.mutex);
     return first;
 }
 
@@ -158,8 +134,7 @@ static sp_status signal_locked(sp_host_timeline *timeline, uint64_t value)
                        "a timeline only grows: value %llu is not above the current %llu",
                        (unsigned long long)value, (unsigned long long)timeline->value);
     sp_store64(&timeline->value, value);
-    sp_os_cond_broadcast(&timeline->changed);
-    sp_waker_list_wake(&timeline->wakers, value);
+    sp_watch_wake_locked(&timeline->watch, value);
     return SP_OK;
 }
 
@@ -169,9 +144,9 @@ sp_status sp_host_timeline_signal(sp_host_timeline *timeline, uint64_t value)
     SP_CHECK_ARGUMENT(value != UINT64_MAX, "UINT64_MAX is not a timeline value");
     if (sp_waiter_is_forked(&timeline->base))
         return sp_fail_forked();
-    sp_os_mutex_lock(&timeline->mutex);
+    sp_os_mutex_lock(&timeline->watch.mutex);
     sp_status status = signal_locked(timeline, value);
-    sp_os_mutex_unlock(&timeline->mutex);
+    sp_os_mutex_unlock(&timeline->watch.mutex);
     return status;
 }
 

@@ -10,9 +10,7 @@ struct sp_slot {
     sp_waiter base;
     sp_point target; /* written once, before `is_set`                                          */
     uint32_t is_set;
-    sp_os_mutex mutex;
-    sp_os_cond changed;
-    sp_waker_list wakers; /* woken when the slot is set or failed                               */
+    sp_watch watch; /* told when the slot is set or failed */
 };
 
 static sp_slot *slot_of(sp_waiter *waiter)
@@ -20,9 +18,10 @@ static sp_slot *slot_of(sp_waiter *waiter)
     return SP_CONTAINER_OF(waiter, sp_slot, base);
 }
 
-static bool slot_settled(const sp_slot *slot)
+static bool slot_settled(sp_waiter *waiter, uint64_t value)
 {
-    return sp_load32(&slot->is_set) || sp_load64(&slot->base.failed_from) != UINT64_MAX;
+    (void)value;
+    return sp_load32(&slot_of(waiter)->is_set) || sp_load64(&waiter->failed_from) != UINT64_MAX;
 }
 
 static sp_status slot_next(sp_waiter *waiter, const sp_point **member)
@@ -40,41 +39,26 @@ static sp_status slot_next(sp_waiter *waiter, const sp_point **member)
 
 static sp_status slot_block(sp_waiter *waiter, uint64_t deadline_ns)
 {
-    sp_slot *slot = slot_of(waiter);
-    bool in_time = true;
-    sp_os_mutex_lock(&slot->mutex);
-    while (!slot_settled(slot) && in_time)
-        in_time = sp_os_cond_wait_until(&slot->changed, &slot->mutex, deadline_ns);
-    sp_os_mutex_unlock(&slot->mutex);
+    sp_watch_block(&slot_of(waiter)->watch, waiter, 1, deadline_ns);
     return SP_OK;
 }
 
 static sp_status slot_arm(sp_waiter *waiter, uint64_t value, sp_waker *waker)
 {
-    sp_slot *slot = slot_of(waiter);
-    sp_os_mutex_lock(&slot->mutex);
-    sp_waker_list_add(&slot->wakers, waker, value);
-    if (slot_settled(slot))
-        sp_waker_wake(waker);
-    sp_os_mutex_unlock(&slot->mutex);
+    sp_watch_arm(&slot_of(waiter)->watch, waiter, value, waker);
     return SP_OK;
 }
 
 static void slot_disarm(sp_waiter *waiter, sp_waker *waker)
 {
-    sp_slot *slot = slot_of(waiter);
-    sp_os_mutex_lock(&slot->mutex);
-    sp_waker_list_remove(&slot->wakers, waker);
-    sp_os_mutex_unlock(&slot->mutex);
+    sp_watch_disarm(&slot_of(waiter)->watch, waker);
 }
 
 static void slot_free(sp_waiter *waiter)
 {
     sp_slot *slot = slot_of(waiter);
-    if (!sp_waiter_is_forked(waiter)) {
-        sp_os_cond_fini(&slot->changed);
-        sp_os_mutex_fini(&slot->mutex);
-    }
+    if (!sp_waiter_is_forked(waiter))
+        sp_watch_fini(&slot->watch);
     sp_point_unref(&slot->target);
     free(slot);
 }
@@ -109,14 +93,9 @@ sp_status sp_slot_create(sp_slot **out)
 {
     SP_CHECK_ARGUMENT(out, "out is required");
     sp_slot *slot = calloc(1, sizeof(*slot));
-    if (!slot)
-        return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_slot_create: out of memory");
-    bool have_mutex = sp_os_mutex_init(&slot->mutex);
-    if (!have_mutex || !sp_os_cond_init(&slot->changed)) {
-        if (have_mutex)
-            sp_os_mutex_fini(&slot->mutex);
+    if (!slot || !sp_watch_init(&slot->watch, slot_settled)) {
         free(slot);
-        return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_slot_create: no mutex to be had");
+        return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_slot_create: out of memory");
     }
     sp_waiter_setup(&slot->base, &slot_ops.base);
     *out = slot;
@@ -127,19 +106,17 @@ sp_status sp_slot_create(sp_slot **out)
  * before. Takes the point on success. */
 static bool settle(sp_slot *slot, const sp_point *target, const sp_error *error)
 {
-    sp_os_mutex_lock(&slot->mutex);
-    bool first = !slot_settled(slot);
+    sp_os_mutex_lock(&slot->watch.mutex);
+    bool first = !slot_settled(&slot->base, 1);
     if (first && target) {
         slot->target = *target;
         sp_store32(&slot->is_set, 1);
     } else if (first) {
         sp_waiter_fail(&slot->base, 0, error);
     }
-    if (first) {
-        sp_os_cond_broadcast(&slot->changed);
-        sp_waker_list_wake(&slot->wakers, UINT64_MAX);
-    }
-    sp_os_mutex_unlock(&slot->mutex);
+    if (first)
+        sp_watch_wake_locked(&slot->watch, UINT64_MAX);
+    sp_os_mutex_unlock(&slot->watch.mutex);
     return first;
 }
 
