@@ -183,12 +183,11 @@ TEST_NEEDING(explicit_without_a_usable_handle, WITH_OPAQUE_FD)
     open_frames();
     const int fds[] = {-1, -2, INT_MIN, INT_MAX, census_free_number() + 2,
                        eventfd(0, EFD_CLOEXEC)};
-    unsigned before = submits(), imports = hook_calls(HOOK_ImportSemaphoreFdKHR);
     sp_frame warm = make_frame();
     CHECK_STATUS(complete(&warm), SP_OK);
     drop_frame(&warm);
-    before = submits();
-    imports = hook_calls(HOOK_ImportSemaphoreFdKHR);
+    const unsigned before = submits();
+    const unsigned imports = hook_calls(HOOK_ImportSemaphoreFdKHR);
     unsigned open = census_open_handles();
     for (unsigned i = 0; i < COUNT_OF(fds); i++) {
         for (unsigned adopt = 0; adopt < 2; adopt++) {
