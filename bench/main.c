@@ -62,6 +62,10 @@ int main(int argc, char **argv)
     json_t *rows = json_array();
     bool ok = run_all(&o, rows);
     bench_print_table(rows);
+    if (json_array_size(rows) == 0) {
+        fprintf(stderr, "syncpoint-bench: no row's name holds '%s'\n", o.filter);
+        ok = false;
+    }
     if (o.json && json_dump_file(rows, o.json, JSON_INDENT(2)) != 0) {
         fprintf(stderr, "syncpoint-bench: cannot write %s\n", o.json);
         ok = false;
