@@ -199,9 +199,18 @@ static void balanced(void *unused)
     use_long_chain(BALANCED, 16);
 }
 
-TEST_NEEDING(left_deep_chain_of_100000, INDEPENDENT | POLLED) { run_on_small_stack(SMALL_STACK, left_deep, NULL); }
-TEST_NEEDING(right_deep_chain_of_100000, INDEPENDENT | POLLED) { run_on_small_stack(SMALL_STACK, right_deep, NULL); }
-TEST_NEEDING(chain_of_shared_halves, INDEPENDENT | POLLED) { run_on_small_stack(SMALL_STACK, balanced, NULL); }
+TEST_NEEDING(left_deep_chain_of_100000, INDEPENDENT | POLLED)
+{
+    run_on_small_stack(SMALL_STACK, left_deep, NULL);
+}
+TEST_NEEDING(right_deep_chain_of_100000, INDEPENDENT | POLLED)
+{
+    run_on_small_stack(SMALL_STACK, right_deep, NULL);
+}
+TEST_NEEDING(chain_of_shared_halves, INDEPENDENT | POLLED)
+{
+    run_on_small_stack(SMALL_STACK, balanced, NULL);
+}
 
 static void drop_pending(void *user)
 {

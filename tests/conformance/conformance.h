@@ -28,20 +28,20 @@ enum {
 typedef struct fixture {
     sp_kind kind;
     sp_backend backend;
-    uint32_t flags;              /* of its points                                                */
-    sp_status pending;           /* what a poll says before the signal                           */
-    sp_status timed_out;         /* and a wait whose time runs out                               */
-    sp_status mark_submitted;    /* what sp_point_mark_submitted() says                          */
-    sp_status fail_status;       /* what waits give after fail_all()                                */
-    sp_status fail_cause;        /* and what sp_last_error()->cause is                           */
+    uint32_t flags;           /* of its points                                                */
+    sp_status pending;        /* what a poll says before the signal                           */
+    sp_status timed_out;      /* and a wait whose time runs out                               */
+    sp_status mark_submitted; /* what sp_point_mark_submitted() says                          */
+    sp_status fail_status;    /* what waits give after fail_all()                                */
+    sp_status fail_cause;     /* and what sp_last_error()->cause is                           */
     const void *user;
     void (*setup)(const void *user);
     sp_point (*point)(uint64_t number);
-    void (*signal)(uint64_t number);  /* from any thread */
-    void (*fail_all)(void);               /* from any thread; points not reached fail */
-    void (*release_owner)(void);      /* lets go of everything but the points */
+    void (*signal)(uint64_t number); /* from any thread */
+    void (*fail_all)(void);          /* from any thread; points not reached fail */
+    void (*release_owner)(void);     /* lets go of everything but the points */
     unsigned (*alive)(void);
-    void (*poke)(void);               /* optional: a call that does what was put off */
+    void (*poke)(void); /* optional: a call that does what was put off */
     unsigned (*calls)(void);
     void (*teardown)(void);
 } fixture;

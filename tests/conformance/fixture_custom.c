@@ -25,9 +25,18 @@ static void setup(const void *user)
         one = counter_create(style);
 }
 
-static sp_point counting_point(uint64_t number) { return counter_point(one, number); }
-static void counting_signal(uint64_t number) { counter_signal(one, number); }
-static void counting_fail(void) { counter_fail(one, SP_ERROR_DEVICE_LOST); }
+static sp_point counting_point(uint64_t number)
+{
+    return counter_point(one, number);
+}
+static void counting_signal(uint64_t number)
+{
+    counter_signal(one, number);
+}
+static void counting_fail(void)
+{
+    counter_fail(one, SP_ERROR_DEVICE_LOST);
+}
 
 static void counting_release(void)
 {
@@ -95,28 +104,31 @@ static const counter_style styles[] = {
 
 #define COMMON                                                                                     \
     .kind = SP_KIND_CUSTOM, .backend = SP_BACKEND_CUSTOM, .pending = SP_PENDING,                   \
-    .timed_out = SP_TIMEOUT,                                                                       \
-    .mark_submitted = SP_ERROR_NOT_SUPPORTED, .fail_status = SP_ERROR_DEVICE_LOST,                 \
-    .fail_cause = SP_ERROR_DEVICE_LOST, .setup = setup, .alive = counter_alive
+    .timed_out = SP_TIMEOUT, .mark_submitted = SP_ERROR_NOT_SUPPORTED,                             \
+    .fail_status = SP_ERROR_DEVICE_LOST, .fail_cause = SP_ERROR_DEVICE_LOST, .setup = setup,       \
+    .alive = counter_alive
 
 #define COUNTING_FIXTURE(style_)                                                                   \
     {                                                                                              \
         COMMON, .flags = SP_POINT_HAS_VALUE, .user = &styles[style_], .point = counting_point,     \
-                .signal = counting_signal, .fail_all = counting_fail,                                  \
+                .signal = counting_signal, .fail_all = counting_fail,                              \
                 .release_owner = counting_release, .teardown = counting_teardown                   \
     }
 
 #define ONE_SHOT_FIXTURE(style_)                                                                   \
     {                                                                                              \
         COMMON, .user = &styles[style_], .point = one_shot_point, .signal = one_shot_signal,       \
-                .fail_all = one_shot_fail, .release_owner = one_shot_release,                          \
+                .fail_all = one_shot_fail, .release_owner = one_shot_release,                      \
                 .teardown = one_shot_teardown                                                      \
     }
 
 static const fixture fixtures[] = {
-    COUNTING_FIXTURE(COUNTER_PROBE),          COUNTING_FIXTURE(COUNTER_BLOCK),
-    COUNTING_FIXTURE(COUNTER_ARM),            COUNTING_FIXTURE(COUNTER_GROUP),
-    ONE_SHOT_FIXTURE(COUNTER_ONE_SHOT_PROBE), ONE_SHOT_FIXTURE(COUNTER_ONE_SHOT_ARM),
+    COUNTING_FIXTURE(COUNTER_PROBE),
+    COUNTING_FIXTURE(COUNTER_BLOCK),
+    COUNTING_FIXTURE(COUNTER_ARM),
+    COUNTING_FIXTURE(COUNTER_GROUP),
+    ONE_SHOT_FIXTURE(COUNTER_ONE_SHOT_PROBE),
+    ONE_SHOT_FIXTURE(COUNTER_ONE_SHOT_ARM),
 };
 
 #define COMMON_FEATURES (FAILING | COUNTED | POLLED | INDEPENDENT | UNLAYERED)

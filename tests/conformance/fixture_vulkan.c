@@ -96,8 +96,8 @@ static void timeline_signal(uint64_t number)
         CHECK_STATUS(sp_vk_semaphore_signal(timeline, number), SP_OK);
     } else {
         sp_point point = {0};
-        CHECK_STATUS(
-            sp_vk_queue_signal_semaphore(device.sp_queue, timeline, number, &point), SP_OK);
+        CHECK_STATUS(sp_vk_queue_signal_semaphore(device.sp_queue, timeline, number, &point),
+                     SP_OK);
         CHECK_STATUS(sp_wait(&point), SP_OK);
         sp_point_unref(&point);
     }
@@ -219,7 +219,7 @@ static void late_teardown(void)
 
 #define COMMON                                                                                     \
     .kind = SP_KIND_VULKAN, .backend = SP_BACKEND_VULKAN, .fail_status = SP_ERROR_DEVICE_LOST,     \
-    .fail_cause = SP_ERROR_DEVICE_LOST, .fail_all = lose_device, .alive = alive, .poke = poke,      \
+    .fail_cause = SP_ERROR_DEVICE_LOST, .fail_all = lose_device, .alive = alive, .poke = poke,     \
     .calls = hook_all_calls
 
 #define TIMELINE(options_)                                                                         \

@@ -34,11 +34,10 @@ int main(int argc, char **argv)
 #ifdef SP_TEST_VULKAN
     count = append(count, vulkan_targets);
 #endif
-    return test_main(argc, argv,
-                     &(test_program){.targets = targets,
-                                     .target_count = count,
-                                     .setup = setup,
-                                     .teardown = teardown});
+    return test_main(
+        argc, argv,
+        &(test_program){
+            .targets = targets, .target_count = count, .setup = setup, .teardown = teardown});
 }
 
 void release_points(sp_point *points, size_t count)

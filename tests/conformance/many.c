@@ -235,5 +235,11 @@ static void check_failure_wakes(sp_wait_mode mode)
     release_points(points, 3);
 }
 
-TEST_NEEDING(failure_wakes_all, FAILING) { check_failure_wakes(SP_WAIT_ALL); }
-TEST_NEEDING(failure_wakes_any, FAILING) { check_failure_wakes(SP_WAIT_ANY); }
+TEST_NEEDING(failure_wakes_all, FAILING)
+{
+    check_failure_wakes(SP_WAIT_ALL);
+}
+TEST_NEEDING(failure_wakes_any, FAILING)
+{
+    check_failure_wakes(SP_WAIT_ANY);
+}

@@ -17,7 +17,7 @@ typedef struct pair {
 typedef struct script {
     test_rng rng;
     pair held[HELD];
-    uint64_t made;      /* the highest number of a point */
+    uint64_t made; /* the highest number of a point */
     uint64_t signalled;
 } script;
 
@@ -27,7 +27,10 @@ static void drop(pair *self)
     sp_point_unref(&self->oracle);
 }
 
-static pair *pick(script *self) { return &self->held[test_random_below(&self->rng, HELD)]; }
+static pair *pick(script *self)
+{
+    return &self->held[test_random_below(&self->rng, HELD)];
+}
 
 static void make(script *self)
 {
@@ -107,12 +110,24 @@ static void step(script *self)
     switch (test_random_below(&self->rng, 8)) {
     case 0:
     case 1:
-    case 2: make(self); break;
-    case 3: chain_two(self); break;
-    case 4: copy_one(self); break;
-    case 5: send_signal(self); break;
-    case 6: compare_many(self); break;
-    default: compare(pick(self)); break;
+    case 2:
+        make(self);
+        break;
+    case 3:
+        chain_two(self);
+        break;
+    case 4:
+        copy_one(self);
+        break;
+    case 5:
+        send_signal(self);
+        break;
+    case 6:
+        compare_many(self);
+        break;
+    default:
+        compare(pick(self));
+        break;
     }
 }
 

@@ -77,9 +77,8 @@ PFN_vkVoidFunction hook_replacement(hook_id id)
 /* ---- The functions ---- */
 
 #define FORWARD(name, ...)                                                                         \
-    (hook_replacement(HOOK_##name)                                                                 \
-         ? ((PFN_vk##name)hook_replacement(HOOK_##name))(__VA_ARGS__)                              \
-         : hook_real.name(__VA_ARGS__))
+    (hook_replacement(HOOK_##name) ? ((PFN_vk##name)hook_replacement(HOOK_##name))(__VA_ARGS__)    \
+                                   : hook_real.name(__VA_ARGS__))
 
 /* Counts, and fails if a rule says so. */
 #define STEP_AND_FORWARD(name, ...)                                                                \
@@ -216,7 +215,8 @@ typedef struct entry {
 
 static const entry entries[] = {
 #define HOOK_ENTRY(name, alias)                                                                    \
-    {"vk" #name, alias, (PFN_vkVoidFunction)on_##name, (PFN_vkVoidFunction *)(void *)&hook_real.name},
+    {"vk" #name, alias, (PFN_vkVoidFunction)on_##name,                                             \
+     (PFN_vkVoidFunction *)(void *)&hook_real.name},
     HOOK_FUNCTIONS(HOOK_ENTRY)
 #undef HOOK_ENTRY
 };
@@ -276,8 +276,14 @@ PFN_vkGetInstanceProcAddr hook_install(PFN_vkGetInstanceProcAddr real)
 
 /* ---- Asking and telling ---- */
 
-unsigned hook_calls(hook_id id) { return __atomic_load_n(&calls[id], __ATOMIC_SEQ_CST); }
-unsigned hook_all_calls(void) { return __atomic_load_n(&all_calls, __ATOMIC_SEQ_CST); }
+unsigned hook_calls(hook_id id)
+{
+    return __atomic_load_n(&calls[id], __ATOMIC_SEQ_CST);
+}
+unsigned hook_all_calls(void)
+{
+    return __atomic_load_n(&all_calls, __ATOMIC_SEQ_CST);
+}
 
 unsigned hook_live_semaphores(void)
 {

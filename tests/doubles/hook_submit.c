@@ -74,8 +74,8 @@ static unsigned read_semaphores(const VkSemaphoreSubmitInfo *from, uint32_t coun
 {
     unsigned taken = 0;
     for (; taken < count && taken < HOOK_MAX_SEMAPHORES; taken++) {
-        to[taken] = (hook_semaphore){from[taken].semaphore, from[taken].value,
-                                     from[taken].stageMask};
+        to[taken] =
+            (hook_semaphore){from[taken].semaphore, from[taken].value, from[taken].stageMask};
     }
     return taken;
 }

@@ -60,7 +60,10 @@ int sync_fd_make(void)
     return fd;
 }
 
-void sync_fd_signal(int fd) { CHECK(eventfd_write(fd, 1) == 0); }
+void sync_fd_signal(int fd)
+{
+    CHECK(eventfd_write(fd, 1) == 0);
+}
 
 bool sync_fd_is_signalled(int fd)
 {
@@ -281,7 +284,10 @@ static VKAPI_ATTR void VKAPI_CALL destroy_semaphore(VkDevice on, VkSemaphore sem
     hook_real.DestroySemaphore(on, semaphore, allocator);
 }
 
-void sync_fd_export_minus_one(bool on) { minus_one = on; }
+void sync_fd_export_minus_one(bool on)
+{
+    minus_one = on;
+}
 
 void sync_fd_install(vk_context *vk, sp_vk_device_desc *desc)
 {

@@ -5,8 +5,8 @@
 #include "support/test.h"
 
 #include <string.h>
-#include <sys/wait.h>
 #include <syncpoint/handoff.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const sp_mechanism mechanisms[] = {
@@ -70,8 +70,7 @@ TEST(implicit_refuses_what_is_explicit)
             CHECK_ERROR(sp_synchronizer_consumer_ready(implicit, &texture, mechanisms[i]),
                         SP_ERROR_UNSUPPORTED_SYNCHRONIZATION);
         } else {
-            CHECK_STATUS(sp_synchronizer_producer_complete(implicit, &frame, mechanisms[i]),
-                         SP_OK);
+            CHECK_STATUS(sp_synchronizer_producer_complete(implicit, &frame, mechanisms[i]), SP_OK);
             CHECK_STATUS(sp_synchronizer_consumer_ready(implicit, &texture, mechanisms[i]), SP_OK);
         }
     }
@@ -86,9 +85,8 @@ TEST(implicit_refuses_unknown_mechanisms)
     CHECK_STATUS(sp_synchronizer_create_implicit(&implicit), SP_OK);
     for (unsigned i = 0; i < COUNT_OF(unknown); i++) {
         sp_frame frame = frame_of(SP_FRAME_GL_TEXTURE);
-        CHECK_ERROR(
-            sp_synchronizer_producer_complete(implicit, &frame, (sp_mechanism)unknown[i]),
-            SP_ERROR_UNSUPPORTED_SYNCHRONIZATION);
+        CHECK_ERROR(sp_synchronizer_producer_complete(implicit, &frame, (sp_mechanism)unknown[i]),
+                    SP_ERROR_UNSUPPORTED_SYNCHRONIZATION);
         assert_string_equal(sp_mechanism_name((sp_mechanism)unknown[i]), "unknown");
     }
     CHECK_STATUS(sp_synchronizer_destroy(implicit, 0), SP_OK);
@@ -180,10 +178,10 @@ TEST(F1_child_of_a_fork)
     if (child == 0) {
         sp_point gate = {0};
         int wrong = 0;
-        wrong += sp_synchronizer_producer_complete(noop, &frame, SP_MECHANISM_NONE) !=
-                 SP_ERROR_FORKED;
-        wrong += sp_synchronizer_consumer_ready(noop, &texture, SP_MECHANISM_NONE) !=
-                 SP_ERROR_FORKED;
+        wrong +=
+            sp_synchronizer_producer_complete(noop, &frame, SP_MECHANISM_NONE) != SP_ERROR_FORKED;
+        wrong +=
+            sp_synchronizer_consumer_ready(noop, &texture, SP_MECHANISM_NONE) != SP_ERROR_FORKED;
         wrong += sp_synchronizer_last_gate(noop, &gate) != SP_ERROR_FORKED;
         wrong += sp_synchronizer_destroy(noop, SP_FOREVER) != SP_ERROR_FORKED;
         _exit(wrong);

@@ -181,8 +181,7 @@ TEST_NEEDING(what_it_refuses, WITH_OPAQUE_FD)
 TEST_NEEDING(explicit_without_a_usable_handle, WITH_OPAQUE_FD)
 {
     open_frames();
-    const int fds[] = {-1, -2, INT_MIN, INT_MAX, census_free_number() + 2,
-                       eventfd(0, EFD_CLOEXEC)};
+    const int fds[] = {-1, -2, INT_MIN, INT_MAX, census_free_number() + 2, eventfd(0, EFD_CLOEXEC)};
     sp_frame warm = make_frame();
     CHECK_STATUS(complete(&warm), SP_OK);
     drop_frame(&warm);

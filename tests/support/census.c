@@ -33,7 +33,10 @@ static void print_handle(const char *name)
     print_error("  %s -> %.*s\n", name, length > 0 ? (int)length : 0, what);
 }
 
-unsigned census_open_handles(void) { return walk(NULL); }
+unsigned census_open_handles(void)
+{
+    return walk(NULL);
+}
 
 /* The thread sanitizer starts a helper, with handles in this process, when it first has a driver's
  * race to look at. */
@@ -60,7 +63,10 @@ void census_check(unsigned before, const char *file, int line)
     }
 }
 
-bool census_is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
+bool census_is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
 
 int census_free_number(void)
 {

@@ -24,7 +24,10 @@ __attribute__((constructor)) static void make_condition(void)
 
 /* ---- Operations ---- */
 
-static counter *of(sp_waiter *waiter) { return (counter *)(void *)waiter; }
+static counter *of(sp_waiter *waiter)
+{
+    return (counter *)(void *)waiter;
+}
 
 /* The library promises to hold no lock of its own: use it. */
 static void use_library(void)
@@ -261,7 +264,10 @@ void counter_set_probe_status(counter *self, sp_status status)
     pthread_mutex_unlock(&mutex);
 }
 
-void counter_unref(counter *self) { sp_waiter_unref(&self->base); }
+void counter_unref(counter *self)
+{
+    sp_waiter_unref(&self->base);
+}
 
 static unsigned read_locked(const unsigned *number)
 {
@@ -271,5 +277,11 @@ static unsigned read_locked(const unsigned *number)
     return result;
 }
 
-unsigned counter_alive(void) { return read_locked(&alive); }
-unsigned counter_armed(void) { return read_locked(&armed); }
+unsigned counter_alive(void)
+{
+    return read_locked(&alive);
+}
+unsigned counter_armed(void)
+{
+    return read_locked(&armed);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "malloc_double.h"
 
+#include "census.h"
 #include "test.h"
 
 #include <errno.h>
@@ -59,7 +60,10 @@ static void take_lock(void)
         ;
 }
 
-static void give_lock(void) { __atomic_store_n(&lock, 0, __ATOMIC_RELEASE); }
+static void give_lock(void)
+{
+    __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+}
 
 static size_t place_of(const void *memory)
 {
@@ -147,8 +151,14 @@ void free(void *memory)
     __libc_free(memory);
 }
 
-unsigned malloc_double_calls(void) { return __atomic_load_n(&calls, __ATOMIC_SEQ_CST); }
-long malloc_double_held(void) { return __atomic_load_n(&held_count, __ATOMIC_SEQ_CST); }
+unsigned malloc_double_calls(void)
+{
+    return __atomic_load_n(&calls, __ATOMIC_SEQ_CST);
+}
+long malloc_double_held(void)
+{
+    return __atomic_load_n(&held_count, __ATOMIC_SEQ_CST);
+}
 
 void malloc_double_fail(unsigned skip)
 {
@@ -160,4 +170,27 @@ bool malloc_double_failed(void)
 {
     __atomic_store_n(&refuse_in, 0, __ATOMIC_SEQ_CST);
     return refused;
+}
+
+void malloc_double_refuse_each(sp_status (*attempt)(void), void (*release)(void))
+{
+    long before = malloc_double_held();
+    unsigned open = census_open_handles();
+    for (unsigned n = 0;; n++) {
+        malloc_double_fail(n);
+        sp_status status = attempt();
+        bool failed = malloc_double_failed();
+        if (status == SP_OK)
+            release();
+        CHECK_EQUAL(malloc_double_held(), before);
+        CHECK_HANDLES(open);
+        if (!failed) {
+            CHECK_STATUS(status, SP_OK);
+            CHECK(n > 0); /* it does allocate */
+            return;
+        }
+        CHECK_STATUS(status, SP_ERROR_OUT_OF_MEMORY);
+        CHECK_STATUS(sp_last_error()->status, SP_ERROR_OUT_OF_MEMORY);
+        CHECK_EQUAL(sp_status_class(status), SP_CLASS_RECOVERABLE);
+    }
 }

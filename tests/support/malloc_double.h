@@ -10,6 +10,7 @@
 #define TESTS_SUPPORT_MALLOC_DOUBLE_H
 
 #include <stdbool.h>
+#include <syncpoint/syncpoint.h>
 
 /* Finds out where the library is. Call first. */
 void malloc_double_init(void);
@@ -22,5 +23,9 @@ long malloc_double_held(void);
 void malloc_double_fail(unsigned skip);
 /* Was a request refused since then? Stops refusing. */
 bool malloc_double_failed(void);
+
+/* Calls attempt() with the n-th request refused, for each n until none is, and release() after
+ * each success. A refusal must give OUT_OF_MEMORY and leave no memory, and no handle, behind. */
+void malloc_double_refuse_each(sp_status (*attempt)(void), void (*release)(void));
 
 #endif

@@ -12,11 +12,8 @@
 #define EXIT_SKIP 77
 
 const uint64_t test_long_timeouts[] = {
-    (uint64_t)INT64_MAX,
-    (uint64_t)INT64_MAX + 1,
-    UINT64_MAX - 1,
-    UINT64_MAX,
-    (UINT64_C(1) << 32) * MS,
+    (uint64_t)INT64_MAX, (uint64_t)INT64_MAX + 1,  UINT64_MAX - 1,
+    UINT64_MAX,          (UINT64_C(1) << 32) * MS,
 };
 const size_t test_long_timeout_count = COUNT_OF(test_long_timeouts);
 
@@ -216,7 +213,8 @@ static int check_names(int count, char **names)
         found += known;
     }
     if (found != count)
-        printf("%d cases are registered with the build, the program has %d of them\n", count, found);
+        printf("%d cases are registered with the build, the program has %d of them\n", count,
+               found);
     return wrong || found != count || count == 0;
 }
 

@@ -65,7 +65,8 @@ _Noreturn void test_skip(const char *format, ...) __attribute__((format(printf, 
 
 /* On the thread that runs the case they end it, on any other they note the failure and go on. */
 #define CHECK(condition) test_check((condition), #condition, __FILE__, __LINE__)
-#define CHECK_STATUS(call, expected) test_check_status((call), (expected), #call, __FILE__, __LINE__)
+#define CHECK_STATUS(call, expected)                                                               \
+    test_check_status((call), (expected), #call, __FILE__, __LINE__)
 #define CHECK_EQUAL(a, b)                                                                          \
     test_check_equal((uint64_t)(a), (uint64_t)(b), #a " == " #b, __FILE__, __LINE__)
 

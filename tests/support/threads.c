@@ -22,7 +22,10 @@ void worker_start(worker *self, unsigned delay_ms, void (*run)(void *user), void
     assert_int_equal(pthread_create(&self->thread, NULL, work, self), 0);
 }
 
-void worker_join(worker *self) { assert_int_equal(pthread_join(self->thread, NULL), 0); }
+void worker_join(worker *self)
+{
+    assert_int_equal(pthread_join(self->thread, NULL), 0);
+}
 
 bool worker_is_done(const worker *self)
 {
@@ -40,8 +43,14 @@ void run_on_small_stack(size_t stack_size, void (*run)(void *user), void *user)
     pthread_attr_destroy(&attributes);
 }
 
-void flag_set(flag *self) { __atomic_store_n(&self->set, 1, __ATOMIC_SEQ_CST); }
-bool flag_is_set(const flag *self) { return __atomic_load_n(&self->set, __ATOMIC_SEQ_CST) != 0; }
+void flag_set(flag *self)
+{
+    __atomic_store_n(&self->set, 1, __ATOMIC_SEQ_CST);
+}
+bool flag_is_set(const flag *self)
+{
+    return __atomic_load_n(&self->set, __ATOMIC_SEQ_CST) != 0;
+}
 
 bool flag_wait(const flag *self)
 {

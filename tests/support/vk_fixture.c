@@ -290,7 +290,10 @@ static void library_locks(void *user)
         vk->lock.inside(vk->lock.user);
 }
 
-static void library_unlocks(void *user) { vk_unlock_queue(user); }
+static void library_unlocks(void *user)
+{
+    vk_unlock_queue(user);
+}
 
 sp_vk_device_desc vk_device_desc(const vk_context *vk, PFN_vkGetInstanceProcAddr hooked)
 {

@@ -89,7 +89,7 @@ typedef struct vk_lock {
     unsigned locked;   /* how often it was taken                                                 */
     unsigned unlocked; /* how often it was given back                                            */
     unsigned by_library; /* how often through the library's callback                             */
-    unsigned wrong;    /* nested, or given back by a thread that does not hold it                */
+    unsigned wrong; /* nested, or given back by a thread that does not hold it                */
     void (*inside)(void *user); /* called by the library's lock callback, after locking          */
     void *user;
 } vk_lock;

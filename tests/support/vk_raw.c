@@ -21,7 +21,10 @@ void vk_check(VkResult result, const char *text, const char *file, int line)
 
 static _Thread_local unsigned held;
 
-unsigned vk_locks_held(void) { return held; }
+unsigned vk_locks_held(void)
+{
+    return held;
+}
 
 void vk_lock_queue(vk_context *vk)
 {
@@ -62,7 +65,10 @@ VkSemaphore vk_make_timeline(vk_context *vk, uint64_t initial)
     return make_semaphore(vk, VK_SEMAPHORE_TYPE_TIMELINE, initial);
 }
 
-VkSemaphore vk_make_binary(vk_context *vk) { return make_semaphore(vk, VK_SEMAPHORE_TYPE_BINARY, 0); }
+VkSemaphore vk_make_binary(vk_context *vk)
+{
+    return make_semaphore(vk, VK_SEMAPHORE_TYPE_BINARY, 0);
+}
 
 void vk_destroy_semaphore(vk_context *vk, VkSemaphore semaphore)
 {
@@ -162,7 +168,10 @@ void vk_gate_open(vk_gate *gate, uint64_t value)
     }
 }
 
-void vk_gate_open_all(vk_gate *gate) { vk_gate_open(gate, gate->next); }
+void vk_gate_open_all(vk_gate *gate)
+{
+    vk_gate_open(gate, gate->next);
+}
 
 void vk_gate_fini(vk_gate *gate)
 {

@@ -166,4 +166,7 @@ static void nest(void *unused)
     sp_host_timeline_destroy(timeline);
 }
 
-TEST(slots_in_slots) { run_on_small_stack((size_t)96 * 1024, nest, NULL); }
+TEST(slots_in_slots)
+{
+    run_on_small_stack((size_t)96 * 1024, nest, NULL);
+}

@@ -141,7 +141,10 @@ TEST(only_negative_causes)
     sp_host_timeline_destroy(timeline);
 }
 
-static void destroy(void *user) { sp_host_timeline_destroy(user); }
+static void destroy(void *user)
+{
+    sp_host_timeline_destroy(user);
+}
 
 TEST(destroy_abandons_what_is_pending)
 {

@@ -99,29 +99,6 @@ TEST(waits_on_chains_need_no_memory)
 
 /* ---- No memory ---- */
 
-/* Calls attempt() with the n-th request refused, for each n until none is; release() after each
- * success. */
-static void refuse_each(sp_status (*attempt)(void), void (*release)(void))
-{
-    long held = malloc_double_held();
-    for (unsigned n = 0;; n++) {
-        malloc_double_fail(n);
-        sp_status status = attempt();
-        bool failed = malloc_double_failed();
-        if (status == SP_OK)
-            release();
-        CHECK_EQUAL(malloc_double_held(), held);
-        if (!failed) {
-            CHECK_STATUS(status, SP_OK);
-            CHECK(n > 0); /* it does allocate */
-            return;
-        }
-        CHECK_STATUS(status, SP_ERROR_OUT_OF_MEMORY);
-        CHECK_STATUS(sp_last_error()->status, SP_ERROR_OUT_OF_MEMORY);
-        CHECK_EQUAL(sp_status_class(status), SP_CLASS_RECOVERABLE);
-    }
-}
-
 static void nothing(void) {}
 
 static sp_host_timeline *shared;
@@ -135,12 +112,15 @@ static sp_status make_timeline(void)
     return status;
 }
 
-static void destroy_timeline(void) { sp_host_timeline_destroy(shared); }
+static void destroy_timeline(void)
+{
+    sp_host_timeline_destroy(shared);
+}
 
 TEST(no_memory_for_a_timeline)
 {
     malloc_double_init();
-    refuse_each(make_timeline, destroy_timeline);
+    malloc_double_refuse_each(make_timeline, destroy_timeline);
 }
 
 static sp_slot *slot;
@@ -154,12 +134,15 @@ static sp_status make_slot(void)
     return status;
 }
 
-static void destroy_slot(void) { sp_slot_destroy(slot); }
+static void destroy_slot(void)
+{
+    sp_slot_destroy(slot);
+}
 
 TEST(no_memory_for_a_slot)
 {
     malloc_double_init();
-    refuse_each(make_slot, destroy_slot);
+    malloc_double_refuse_each(make_slot, destroy_slot);
 }
 
 static sp_point sides[2];
@@ -175,7 +158,10 @@ static sp_status make_chain(void)
     return status;
 }
 
-static void release_chain(void) { sp_point_unref(&made); }
+static void release_chain(void)
+{
+    sp_point_unref(&made);
+}
 
 static void make_long_side(unsigned links)
 {
@@ -195,9 +181,9 @@ TEST(no_memory_for_a_chain)
     CHECK_STATUS(sp_host_timeline_create(0, &shared), SP_OK);
     for (unsigned i = 0; i < 2; i++)
         CHECK_STATUS(sp_host_timeline_point(shared, i + 1, &sides[i]), SP_OK);
-    refuse_each(make_chain, release_chain);
+    malloc_double_refuse_each(make_chain, release_chain);
     make_long_side(37);
-    refuse_each(make_chain, release_chain);
+    malloc_double_refuse_each(make_chain, release_chain);
     sp_point_unref(&sides[0]);
     sp_point_unref(&sides[1]);
     sp_host_timeline_destroy(shared);
@@ -218,7 +204,7 @@ TEST(no_memory_for_a_wait_for_many)
     CHECK_STATUS(sp_host_timeline_create(MANY, &shared), SP_OK);
     for (unsigned i = 0; i < MANY; i++)
         CHECK_STATUS(sp_host_timeline_point(shared, i, &many[i]), SP_OK);
-    refuse_each(wait_for_many, nothing);
+    malloc_double_refuse_each(wait_for_many, nothing);
     for (unsigned i = 0; i < MANY; i++)
         sp_point_unref(&many[i]);
     sp_host_timeline_destroy(shared);

@@ -77,8 +77,7 @@ TEST(kinds_and_backends_have_names)
 
 TEST(version_is_the_headers)
 {
-    CHECK_EQUAL(sp_version(),
-                SP_VERSION_MAJOR << 16 | SP_VERSION_MINOR << 8 | SP_VERSION_PATCH);
+    CHECK_EQUAL(sp_version(), SP_VERSION_MAJOR << 16 | SP_VERSION_MINOR << 8 | SP_VERSION_PATCH);
 }
 
 /* ---- The last error ---- */

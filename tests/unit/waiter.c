@@ -42,7 +42,10 @@ static void some_disarm(sp_waiter *waiter, sp_waker *waker)
     (void)waker;
 }
 
-static const void *some_group(sp_waiter *waiter) { return waiter; }
+static const void *some_group(sp_waiter *waiter)
+{
+    return waiter;
+}
 
 static sp_status some_block_many(sp_waiter *const *waiters, const uint64_t *values, size_t count,
                                  sp_wait_mode mode, uint64_t deadline_ns)
@@ -65,8 +68,7 @@ static sp_waiter_ops full_table(void)
 {
     return (sp_waiter_ops){
         .size = sizeof(sp_waiter_ops),
-        .features =
-            SP_FEATURE_COUNTING | SP_FEATURE_BLOCK | SP_FEATURE_ARM | SP_FEATURE_GROUP,
+        .features = SP_FEATURE_COUNTING | SP_FEATURE_BLOCK | SP_FEATURE_ARM | SP_FEATURE_GROUP,
         .backend = SP_BACKEND_CUSTOM,
         .name = "full",
         .probe = some_probe,
@@ -149,6 +151,29 @@ TEST(features_and_pointers_agree)
         ops = full_table();
         ops.features |= UINT32_C(1) << bit;
         refuse(&ops);
+    }
+}
+
+TEST(counting_excludes_consuming)
+{
+    sp_waiter_ops ops = full_table();
+    ops.features |= SP_FEATURE_CONSUMING;
+    refuse(&ops);
+}
+
+/* A group's wait fails and no primitive owns up: the error is told all the same. */
+TEST(group_failure_that_no_probe_shows)
+{
+    size_t index = 9;
+    counter *counters[2] = {counter_create(COUNTER_GROUP), counter_create(COUNTER_GROUP)};
+    const sp_point points[2] = {counter_point(counters[0], 1), counter_point(counters[1], 1)};
+    counters[1]->failed = SP_ERROR_SYSTEM;
+    CHECK_ERROR(sp_wait_many(points, 2, SP_WAIT_ALL, PATIENCE_NS, &index), SP_ERROR_SYSTEM);
+    CHECK(index < 2);
+    for (unsigned i = 0; i < 2; i++) {
+        sp_point copy = points[i];
+        sp_point_unref(&copy);
+        counter_unref(counters[i]);
     }
 }
 
@@ -365,8 +390,11 @@ TEST(group_failure_has_an_index)
 
 static sp_error some_error(sp_status status)
 {
-    sp_error error = {.status = status, .cause = SP_ERROR_SYSTEM, .backend = SP_BACKEND_CUSTOM,
-                      .native_code = 77, .native_call = "their_call"};
+    sp_error error = {.status = status,
+                      .cause = SP_ERROR_SYSTEM,
+                      .backend = SP_BACKEND_CUSTOM,
+                      .native_code = 77,
+                      .native_call = "their_call"};
     strcpy(error.message, "their message");
     return error;
 }

@@ -253,8 +253,7 @@ TEST(a_signal_that_nobody_waited_for)
     sp_vk_semaphore *binary = make_binary();
     sp_point point = queue_signals(binary, 0);
     unsigned before = submits();
-    CHECK_ERROR(sp_vk_queue_signal_semaphore(vk.sp_queue, binary, 0, &out),
-                SP_ERROR_INVALID_STATE);
+    CHECK_ERROR(sp_vk_queue_signal_semaphore(vk.sp_queue, binary, 0, &out), SP_ERROR_INVALID_STATE);
     CHECK_ERROR(sp_vk_binary_point(binary, 0, &out), SP_ERROR_INVALID_STATE);
     CHECK_ERROR(sp_vk_queue_signal_semaphore(vk.sp_queue, binary, 1, &out),
                 SP_ERROR_INVALID_ARGUMENT);
@@ -339,6 +338,26 @@ TEST(a_newer_point_ends_an_older_one)
     finish();
 }
 
+TEST(a_newer_point_ends_one_that_is_not_submitted)
+{
+    start();
+    VkSemaphore raw = vk_make_binary(&vk);
+    sp_vk_semaphore *binary = wrap(raw, VK_SEMAPHORE_TYPE_BINARY, true);
+    sp_point older = binary_point(binary, SP_POINT_UNSUBMITTED);
+    sp_point newer = binary_point(binary, SP_POINT_UNSUBMITTED);
+    CHECK_ERROR(sp_poll(&older), SP_ERROR_INVALID_STATE);
+    CHECK_ERROR(sp_point_mark_submitted(&older), SP_ERROR_INVALID_STATE);
+    CHECK_STATUS(sp_poll(&newer), SP_NOT_SUBMITTED);
+    vk_submit(&vk, &(vk_submit_info){.signal = raw});
+    CHECK_STATUS(sp_point_mark_submitted(&newer), SP_OK);
+    CHECK_STATUS(sp_wait(&newer), SP_OK);
+    CHECK_ERROR(sp_wait(&older), SP_ERROR_INVALID_STATE);
+    sp_point_unref(&older);
+    sp_point_unref(&newer);
+    sp_vk_semaphore_unref(binary);
+    finish();
+}
+
 TEST(poll_uses_nothing_up)
 {
     start();
@@ -395,6 +414,10 @@ TEST(bad_arguments)
     sp_vk_semaphore_unref(NULL);
     CHECK(sp_vk_semaphore_from_point(NULL) == VK_NULL_HANDLE);
     CHECK(sp_vk_semaphore_from_point(&(sp_point){0}) == VK_NULL_HANDLE);
+    sp_point carrier = sp_carrier_vulkan_semaphore(
+        (uint64_t)(uintptr_t)sp_vk_semaphore_handle(binary), vk.device, 0);
+    CHECK(sp_vk_semaphore_from_point(&carrier) == sp_vk_semaphore_handle(binary));
+    CHECK_ERROR(sp_vk_queue_wait(vk.sp_queue, &carrier), SP_ERROR_NOT_SUPPORTED);
     sp_vk_semaphore_unref(binary);
     sp_vk_semaphore_unref(timeline);
     finish();

@@ -334,12 +334,30 @@ static void check_version(uint32_t version, bool synchronization2)
     vk_close(&vk);
 }
 
-TEST(vulkan_1_1) { check_version(VK_API_VERSION_1_1, false); }
-TEST(vulkan_1_1_with_synchronization2) { check_version(VK_API_VERSION_1_1, true); }
-TEST(vulkan_1_2) { check_version(VK_API_VERSION_1_2, false); }
-TEST(vulkan_1_2_with_synchronization2) { check_version(VK_API_VERSION_1_2, true); }
-TEST(vulkan_1_3) { check_version(VK_API_VERSION_1_3, true); }
-TEST(vulkan_1_3_without_synchronization2) { check_version(VK_API_VERSION_1_3, false); }
+TEST(vulkan_1_1)
+{
+    check_version(VK_API_VERSION_1_1, false);
+}
+TEST(vulkan_1_1_with_synchronization2)
+{
+    check_version(VK_API_VERSION_1_1, true);
+}
+TEST(vulkan_1_2)
+{
+    check_version(VK_API_VERSION_1_2, false);
+}
+TEST(vulkan_1_2_with_synchronization2)
+{
+    check_version(VK_API_VERSION_1_2, true);
+}
+TEST(vulkan_1_3)
+{
+    check_version(VK_API_VERSION_1_3, true);
+}
+TEST(vulkan_1_3_without_synchronization2)
+{
+    check_version(VK_API_VERSION_1_3, false);
+}
 
 /* Without the create info: timelines are taken as enabled, synchronization2 as not. */
 TEST(without_create_info)
@@ -409,8 +427,14 @@ TEST_NEEDING(binary_of_another_device_gates_a_copy, WITH_OPAQUE_FD)
     check_crossing(false, false);
 }
 
-TEST_NEEDING(temporary_import_gates_a_copy, WITH_OPAQUE_FD) { check_crossing(true, false); }
-TEST_NEEDING(O3_other_device_withholds, WITH_OPAQUE_FD) { check_crossing(false, true); }
+TEST_NEEDING(temporary_import_gates_a_copy, WITH_OPAQUE_FD)
+{
+    check_crossing(true, false);
+}
+TEST_NEEDING(O3_other_device_withholds, WITH_OPAQUE_FD)
+{
+    check_crossing(false, true);
+}
 
 /* And back: the consumer's own signal, on the host of the other device. */
 TEST_NEEDING(host_waits_for_another_device, WITH_OPAQUE_FD)

@@ -64,14 +64,13 @@ TEST(caps_are_the_drivers)
                 SP_ERROR_INVALID_ARGUMENT);
     CHECK_ERROR(sp_vk_device_semaphore_caps(vk.sp_device, (VkSemaphoreType)7, OPAQUE, &caps),
                 SP_ERROR_INVALID_ARGUMENT);
-    CHECK_ERROR(
-        sp_vk_device_semaphore_caps(vk.sp_device, VK_SEMAPHORE_TYPE_BINARY,
-                                    VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE_BIT, &caps),
-        SP_ERROR_INVALID_ARGUMENT);
+    CHECK_ERROR(sp_vk_device_semaphore_caps(vk.sp_device, VK_SEMAPHORE_TYPE_BINARY,
+                                            VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE_BIT,
+                                            &caps),
+                SP_ERROR_INVALID_ARGUMENT);
     caps.size--;
-    CHECK_ERROR(
-        sp_vk_device_semaphore_caps(vk.sp_device, VK_SEMAPHORE_TYPE_BINARY, OPAQUE, &caps),
-        SP_ERROR_INVALID_ARGUMENT);
+    CHECK_ERROR(sp_vk_device_semaphore_caps(vk.sp_device, VK_SEMAPHORE_TYPE_BINARY, OPAQUE, &caps),
+                SP_ERROR_INVALID_ARGUMENT);
     finish();
 }
 
@@ -104,7 +103,6 @@ TEST(not_exportable)
     sp_vk_semaphore_unref(timeline);
     finish();
 }
-
 
 /* ---- Export and import ---- */
 
@@ -499,8 +497,14 @@ static void check_failing_imports(bool driver_closes)
     clean_up();
 }
 
-TEST_NEEDING(H1_a_failing_import_that_closes, WITH_OPAQUE_FD) { check_failing_imports(true); }
-TEST_NEEDING(H1_a_failing_import_that_keeps, WITH_OPAQUE_FD) { check_failing_imports(false); }
+TEST_NEEDING(H1_a_failing_import_that_closes, WITH_OPAQUE_FD)
+{
+    check_failing_imports(true);
+}
+TEST_NEEDING(H1_a_failing_import_that_keeps, WITH_OPAQUE_FD)
+{
+    check_failing_imports(false);
+}
 
 /* The number that a careless driver closed may be somebody else's by now. */
 static flag churn_stop;
@@ -572,7 +576,8 @@ TEST_NEEDING(results_have_their_status, WITH_OPAQUE_FD)
     for (unsigned i = 0; i < COUNT_OF(table); i++) {
         hook_fail(HOOK_ImportSemaphoreFdKHR, table[i].result, 0, 1);
         sp_status status = import_once();
-        if (table[i].result == VK_ERROR_INITIALIZATION_FAILED) /* what SwiftShader says of a bad fd */
+        if (table[i].result ==
+            VK_ERROR_INITIALIZATION_FAILED) /* what SwiftShader says of a bad fd */
             CHECK(status == SP_ERROR_INVALID_HANDLE || status == SP_ERROR_BACKEND);
         else
             CHECK_STATUS(status, table[i].expected);

@@ -43,7 +43,10 @@ TEST(destroy_times_out_and_can_be_repeated)
     finish();
 }
 
-static void open_gate(void *user) { vk_gate_open_all(user); }
+static void open_gate(void *user)
+{
+    vk_gate_open_all(user);
+}
 
 TEST(destroy_waits_for_the_work)
 {
@@ -101,8 +104,7 @@ TEST(device_goes_before_its_points)
     CHECK_ERROR(sp_wait(&points[1]), SP_ERROR_INVALID_STATE);
     CHECK_ERROR(sp_wait(&points[3]), SP_ERROR_INVALID_STATE);
     CHECK_ERROR(sp_wait(&chain), SP_ERROR_INVALID_STATE);
-    CHECK_ERROR(sp_wait_many(&points[1], 1, SP_WAIT_ANY, SP_FOREVER, NULL),
-                SP_ERROR_INVALID_STATE);
+    CHECK_ERROR(sp_wait_many(&points[1], 1, SP_WAIT_ANY, SP_FOREVER, NULL), SP_ERROR_INVALID_STATE);
     char text[128];
     CHECK(sp_point_describe(&points[1], text, sizeof(text)) > 0);
     sp_point_unref(&chain);
@@ -253,159 +255,6 @@ TEST(semaphore_references)
     finish();
 }
 
-TEST(bad_semaphore_descriptions)
-{
-    start();
-    sp_vk_semaphore *out = (sp_vk_semaphore *)16;
-    const sp_vk_semaphore_desc good = {.size = sizeof(good), .type = VK_SEMAPHORE_TYPE_TIMELINE};
-    sp_vk_semaphore_desc desc = good;
-    CHECK_ERROR(sp_vk_semaphore_create(NULL, &desc, &out), SP_ERROR_INVALID_ARGUMENT);
-    CHECK_ERROR(sp_vk_semaphore_create(vk.sp_device, NULL, &out), SP_ERROR_INVALID_ARGUMENT);
-    CHECK_ERROR(sp_vk_semaphore_create(vk.sp_device, &desc, NULL), SP_ERROR_INVALID_ARGUMENT);
-    desc.size--;
-    CHECK_ERROR(sp_vk_semaphore_create(vk.sp_device, &desc, &out), SP_ERROR_INVALID_ARGUMENT);
-    desc = good;
-    desc.type = (VkSemaphoreType)2;
-    CHECK_ERROR(sp_vk_semaphore_create(vk.sp_device, &desc, &out), SP_ERROR_INVALID_ARGUMENT);
-    desc = good;
-    desc.initial_value = UINT64_MAX;
-    CHECK_ERROR(sp_vk_semaphore_create(vk.sp_device, &desc, &out), SP_ERROR_INVALID_ARGUMENT);
-    CHECK(out == (sp_vk_semaphore *)16);
-    finish();
-}
-
-/* ---- Queues and devices ---- */
-
-TEST(as_many_queues_as_there_may_be)
-{
-    start();
-    sp_vk_queue *queues[SP_VK_MAX_QUEUES] = {vk.sp_queue}, *out = NULL;
-    sp_vk_queue_desc desc = vk_queue_desc(&vk);
-    sp_point points[SP_VK_MAX_QUEUES] = {{0}};
-    for (unsigned i = 1; i < SP_VK_MAX_QUEUES; i++)
-        CHECK_STATUS(sp_vk_queue_create(vk.sp_device, &desc, &queues[i]), SP_OK);
-    CHECK_ERROR(sp_vk_queue_create(vk.sp_device, &desc, &out), SP_ERROR_INVALID_STATE);
-    CHECK(out == NULL);
-    for (unsigned i = 0; i < SP_VK_MAX_QUEUES; i++)
-        CHECK_STATUS(sp_vk_queue_signal(queues[i], &points[i]), SP_OK);
-    CHECK_STATUS(sp_wait_many(points, SP_VK_MAX_QUEUES, SP_WAIT_ALL, PATIENCE_NS, NULL), SP_OK);
-    /* A place that was given back can be had again, and old points keep their answers. */
-    for (unsigned round = 0; round < 40; round++) {
-        unsigned i = round % SP_VK_MAX_QUEUES;
-        CHECK_STATUS(sp_vk_queue_destroy(queues[i], PATIENCE_NS), SP_OK);
-        CHECK_STATUS(sp_poll(&points[i]), SP_OK);
-        CHECK_STATUS(sp_vk_queue_create(vk.sp_device, &desc, &queues[i]), SP_OK);
-        CHECK_STATUS(sp_poll(&points[i]), SP_OK);
-    }
-    for (unsigned i = 0; i < SP_VK_MAX_QUEUES; i++) {
-        sp_point_unref(&points[i]);
-        CHECK_STATUS(sp_vk_queue_destroy(queues[i], PATIENCE_NS), SP_OK);
-    }
-    vk.sp_queue = NULL;
-    finish();
-}
-
-TEST(bad_queue_descriptions)
-{
-    start();
-    sp_vk_queue *out = (sp_vk_queue *)16;
-    const sp_vk_queue_desc good = vk_queue_desc(&vk);
-    sp_vk_queue_desc desc = good;
-    CHECK_ERROR(sp_vk_queue_create(NULL, &desc, &out), SP_ERROR_INVALID_ARGUMENT);
-    CHECK_ERROR(sp_vk_queue_create(vk.sp_device, NULL, &out), SP_ERROR_INVALID_ARGUMENT);
-    CHECK_ERROR(sp_vk_queue_create(vk.sp_device, &desc, NULL), SP_ERROR_INVALID_ARGUMENT);
-    desc.queue = VK_NULL_HANDLE;
-    CHECK_ERROR(sp_vk_queue_create(vk.sp_device, &desc, &out), SP_ERROR_INVALID_ARGUMENT);
-    desc = good;
-    desc.unlock = NULL;
-    CHECK_ERROR(sp_vk_queue_create(vk.sp_device, &desc, &out), SP_ERROR_INVALID_ARGUMENT);
-    desc = good;
-    desc.lock = NULL;
-    CHECK_ERROR(sp_vk_queue_create(vk.sp_device, &desc, &out), SP_ERROR_INVALID_ARGUMENT);
-    desc = good;
-    desc.size = 8;
-    CHECK_ERROR(sp_vk_queue_create(vk.sp_device, &desc, &out), SP_ERROR_INVALID_ARGUMENT);
-    CHECK(out == (sp_vk_queue *)16);
-    finish();
-}
-
-static void refuse_device(const sp_vk_device_desc *desc, sp_status expected)
-{
-    sp_vk_device *out = (sp_vk_device *)16;
-    CHECK_ERROR(sp_vk_device_create(desc, &out), expected);
-    CHECK(out == (sp_vk_device *)16);
-}
-
-TEST(bad_device_descriptions)
-{
-    vk_open(&vk, options);
-    const sp_vk_device_desc good = vk_device_desc(&vk, NULL);
-    sp_vk_device_desc desc = good;
-    refuse_device(NULL, SP_ERROR_INVALID_ARGUMENT);
-    CHECK_ERROR(sp_vk_device_create(&desc, NULL), SP_ERROR_INVALID_ARGUMENT);
-    desc.size++;
-    refuse_device(&desc, SP_ERROR_INVALID_ARGUMENT);
-    desc = good;
-    desc.instance = VK_NULL_HANDLE;
-    refuse_device(&desc, SP_ERROR_INVALID_ARGUMENT);
-    desc = good;
-    desc.physical_device = VK_NULL_HANDLE;
-    refuse_device(&desc, SP_ERROR_INVALID_ARGUMENT);
-    desc = good;
-    desc.device = VK_NULL_HANDLE;
-    refuse_device(&desc, SP_ERROR_INVALID_ARGUMENT);
-    desc = good;
-    desc.get_instance_proc_addr = NULL;
-    refuse_device(&desc, SP_ERROR_INVALID_ARGUMENT);
-    vk_close(&vk);
-}
-
-TEST(timelines_are_not_enabled)
-{
-    vk_open(&vk, options);
-    sp_vk_device_desc desc = vk_device_desc(&vk, NULL);
-    vk.timeline_features.timelineSemaphore = VK_FALSE; /* says the create info */
-    refuse_device(&desc, SP_ERROR_NOT_SUPPORTED);
-    vk.device_info.pNext = NULL;
-    refuse_device(&desc, SP_ERROR_NOT_SUPPORTED);
-    desc.create_info = NULL;
-    desc.api_version = VK_API_VERSION_1_0;
-    refuse_device(&desc, SP_ERROR_NOT_SUPPORTED);
-    vk_close(&vk);
-}
-
-/* Each function that a driver may lack: the error names it, or it is done without. */
-TEST(missing_functions)
-{
-    static const char *const required[] = {
-        "vkGetDeviceProcAddr",          "vkCreateSemaphore",
-        "vkDestroySemaphore",           "vkWaitSemaphores",
-        "vkGetSemaphoreCounterValue",   "vkSignalSemaphore",
-        "vkGetPhysicalDeviceProperties",
-    };
-    vk_open(&vk, options);
-    PFN_vkGetInstanceProcAddr hooked = hook_install(vk.get_instance_proc_addr);
-    sp_vk_device_desc desc = vk_device_desc(&vk, hooked);
-    unsigned live = hook_live_semaphores(), open = census_open_handles();
-    for (unsigned i = 0; i < COUNT_OF(required); i++) {
-        sp_vk_device *made = NULL;
-        hook_hide(required[i]);
-        sp_status status = sp_vk_device_create(&desc, &made);
-        if (status == SP_OK) {
-            CHECK_EQUAL(i, COUNT_OF(required) - 1); /* may use ...2 instead */
-            CHECK_STATUS(sp_vk_device_destroy(made, 0), SP_OK);
-            continue;
-        }
-        CHECK_STATUS(status, SP_ERROR_NOT_SUPPORTED);
-        CHECK(made == NULL);
-        CHECK(sp_last_error()->message[0] != '\0');
-    }
-    hook_hide(NULL);
-    CHECK_EQUAL(hook_live_semaphores(), live);
-    CHECK_HANDLES(open);
-    vk_close(&vk);
-}
-
 /* ---- Fork (F1) ---- */
 
 #define EXPECT_IN_CHILD(call, expected)                                                            \
@@ -438,8 +287,8 @@ static void use_in_child(sp_vk_semaphore *timeline, sp_vk_semaphore *binary, sp_
                                                 VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT,
                                                 &caps),
                     SP_ERROR_FORKED);
-    sp_status exported = sp_vk_semaphore_export(
-        binary, VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT, &fd);
+    sp_status exported =
+        sp_vk_semaphore_export(binary, VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT, &fd);
     EXPECT_IN_CHILD(exported, SP_ERROR_FORKED);
     EXPECT_IN_CHILD(out.waiter, NULL);
     sp_point_unref(pending);

@@ -49,7 +49,10 @@ static int receive_fd(void)
     return fd;
 }
 
-static void tell(char what) { CHECK(send(channel, &what, 1, MSG_NOSIGNAL) == 1); }
+static void tell(char what)
+{
+    CHECK(send(channel, &what, 1, MSG_NOSIGNAL) == 1);
+}
 
 static void expect(char what)
 {

@@ -67,13 +67,13 @@ TEST(caps)
 {
     start_with_sync_fds();
     sp_vk_semaphore_caps caps = {.size = sizeof(caps)};
-    CHECK_STATUS(
-        sp_vk_device_semaphore_caps(vk.sp_device, VK_SEMAPHORE_TYPE_BINARY, SYNC, &caps), SP_OK);
+    CHECK_STATUS(sp_vk_device_semaphore_caps(vk.sp_device, VK_SEMAPHORE_TYPE_BINARY, SYNC, &caps),
+                 SP_OK);
     CHECK(caps.can_export && caps.can_import && caps.why_not == NULL);
     CHECK_EQUAL(caps.compatible, SYNC);
     CHECK_EQUAL(caps.export_from_imported, SYNC);
-    CHECK_STATUS(
-        sp_vk_device_semaphore_caps(vk.sp_device, VK_SEMAPHORE_TYPE_TIMELINE, SYNC, &caps), SP_OK);
+    CHECK_STATUS(sp_vk_device_semaphore_caps(vk.sp_device, VK_SEMAPHORE_TYPE_TIMELINE, SYNC, &caps),
+                 SP_OK);
     CHECK(!caps.can_export && !caps.can_import && caps.why_not != NULL);
     finish_with_sync_fds();
 }
@@ -160,6 +160,8 @@ TEST(export_uses_the_signal_up)
     CHECK_ERROR(sp_vk_point_export_sync_fd(&point, &again), SP_ERROR_INVALID_STATE);
     CHECK_ERROR(sp_vk_queue_wait(vk.sp_queue, &point), SP_ERROR_INVALID_STATE);
     CHECK_EQUAL(again, 98);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_INVALID_STATE);
+    CHECK_ERROR(sp_wait(&point), SP_ERROR_INVALID_STATE);
     sp_point next = queue_signals(exported, 0);
     CHECK_STATUS(sp_vk_queue_wait(vk.sp_queue, &next), SP_OK);
     CHECK_ERROR(sp_vk_point_export_sync_fd(&next, &again), SP_ERROR_INVALID_STATE);

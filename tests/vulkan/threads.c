@@ -22,8 +22,8 @@ static void wait_long(void *user)
     if (self->count == 1)
         CHECK_STATUS(sp_wait_timeout(self->points, PATIENCE_NS), SP_OK);
     else
-        CHECK_STATUS(
-            sp_wait_many(self->points, self->count, SP_WAIT_ALL, PATIENCE_NS, NULL), SP_OK);
+        CHECK_STATUS(sp_wait_many(self->points, self->count, SP_WAIT_ALL, PATIENCE_NS, NULL),
+                     SP_OK);
 }
 
 /* All that a second thread may want to do on the device. */
@@ -77,8 +77,14 @@ static void check_undelayed(size_t points_count)
     finish();
 }
 
-TEST(W1_a_wait_delays_no_other_thread) { check_undelayed(1); }
-TEST(W1_a_wait_for_many_delays_no_other_thread) { check_undelayed(2); }
+TEST(W1_a_wait_delays_no_other_thread)
+{
+    check_undelayed(1);
+}
+TEST(W1_a_wait_for_many_delays_no_other_thread)
+{
+    check_undelayed(2);
+}
 
 TEST_NEEDING(W1_export_and_import_while_another_waits, WITH_OPAQUE_FD)
 {
@@ -184,8 +190,14 @@ static void check_layer(size_t count)
     finish();
 }
 
-TEST(W5_a_layer_locks_around_the_wait) { check_layer(1); }
-TEST(W5_a_layer_locks_around_the_wait_for_many) { check_layer(2); }
+TEST(W5_a_layer_locks_around_the_wait)
+{
+    check_layer(1);
+}
+TEST(W5_a_layer_locks_around_the_wait_for_many)
+{
+    check_layer(2);
+}
 
 /* Slices: no single driver call blocks for long. */
 static uint64_t longest;
@@ -223,10 +235,9 @@ static void expect_lost(void *user)
     if (self->count == 1)
         CHECK_ERROR(sp_wait_timeout(self->points, PATIENCE_NS), SP_ERROR_DEVICE_LOST);
     else
-        CHECK_ERROR(
-            sp_wait_many(self->points, self->count,
-                         self->count % 2 ? SP_WAIT_ALL : SP_WAIT_ANY, PATIENCE_NS, NULL),
-            SP_ERROR_DEVICE_LOST);
+        CHECK_ERROR(sp_wait_many(self->points, self->count,
+                                 self->count % 2 ? SP_WAIT_ALL : SP_WAIT_ANY, PATIENCE_NS, NULL),
+                    SP_ERROR_DEVICE_LOST);
 }
 
 TEST(W6_ten_waiters_and_a_lost_device)
@@ -266,7 +277,7 @@ TEST(W6_ten_waiters_and_a_lost_device)
     sp_point_unref(&reached);
     sp_vk_semaphore_unref(timeline);
     sp_vk_semaphore_unref(other);
-    vk_gate_fini(&gate); /* in truth the device is well */
+    vk_gate_fini(&gate);                                      /* in truth the device is well */
     CHECK_STATUS(sp_vk_queue_destroy(vk.sp_queue, 0), SP_OK); /* does not wait */
     vk.sp_queue = NULL;
     CHECK_STATUS(sp_vk_device_destroy(vk.sp_device, 0), SP_OK);

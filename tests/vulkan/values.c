@@ -122,9 +122,8 @@ static void race(void *user)
     uint64_t last = 0;
     for (uint64_t value = 1; value <= 300; value++) {
         sp_status status =
-            self->by_queue
-                ? sp_vk_queue_signal_semaphore(vk.sp_queue, self->timeline, value, NULL)
-                : sp_vk_semaphore_signal(self->timeline, value);
+            self->by_queue ? sp_vk_queue_signal_semaphore(vk.sp_queue, self->timeline, value, NULL)
+                           : sp_vk_semaphore_signal(self->timeline, value);
         CHECK(status == SP_OK || status == SP_ERROR_INVALID_ARGUMENT ||
               status == SP_ERROR_INVALID_STATE);
         self->won += status == SP_OK;
@@ -154,9 +153,18 @@ static void run_race(bool first_by_queue, bool second_by_queue)
     finish();
 }
 
-TEST(V1_racing_host_signals) { run_race(false, false); }
-TEST(V1_racing_queue_signals) { run_race(true, true); }
-TEST(V1_host_races_with_queue) { run_race(false, true); }
+TEST(V1_racing_host_signals)
+{
+    run_race(false, false);
+}
+TEST(V1_racing_queue_signals)
+{
+    run_race(true, true);
+}
+TEST(V1_host_races_with_queue)
+{
+    run_race(false, true);
+}
 
 /* ---- V2, V3: doubles ---- */
 
@@ -242,7 +250,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL tell_counter(VkDevice device, VkSemaphore 
 }
 
 /* Success: what a driver says of a counter that is at its end. */
-static VKAPI_ATTR VkResult VKAPI_CALL wait_succeeds(VkDevice device, const VkSemaphoreWaitInfo *info,
+static VKAPI_ATTR VkResult VKAPI_CALL wait_succeeds(VkDevice device,
+                                                    const VkSemaphoreWaitInfo *info,
                                                     uint64_t timeout)
 {
     (void)device;
@@ -252,7 +261,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL wait_succeeds(VkDevice device, const VkSem
     return VK_SUCCESS;
 }
 
-static void tell(uint64_t value) { __atomic_store_n(&told, value, __ATOMIC_SEQ_CST); }
+static void tell(uint64_t value)
+{
+    __atomic_store_n(&told, value, __ATOMIC_SEQ_CST);
+}
 
 static void check_removed(bool while_waiting)
 {
@@ -287,8 +299,38 @@ static void check_removed(bool while_waiting)
     finish();
 }
 
-TEST(V3_counter_of_a_removed_device) { check_removed(false); }
-TEST(V3_removed_while_waiting) { check_removed(true); }
+TEST(V3_counter_of_a_removed_device)
+{
+    check_removed(false);
+}
+TEST(V3_removed_while_waiting)
+{
+    check_removed(true);
+}
+
+/* Others signal a wrapped timeline, too: the guard looks at the counter and at our own signals. */
+TEST(V1_best_effort_on_a_wrapped_timeline)
+{
+    start();
+    VkSemaphore raw = vk_make_timeline(&vk, 0);
+    sp_vk_semaphore *timeline = wrap(raw, VK_SEMAPHORE_TYPE_TIMELINE, true);
+    vk_signal(&vk, raw, 7);
+    const uint64_t refused[] = {1, 6, 7};
+    for (unsigned i = 0; i < COUNT_OF(refused); i++) {
+        refuse_host_signal(timeline, refused[i]);
+        refuse_queue_signal(timeline, refused[i]);
+    }
+    sp_point next = queue_signals(timeline, 0);
+    CHECK_EQUAL(next.value, 8);
+    CHECK_STATUS(sp_wait(&next), SP_OK);
+    vk_signal(&vk, raw, 20);
+    CHECK_STATUS(sp_vk_semaphore_signal(timeline, 21), SP_OK);
+    CHECK_EQUAL(value_of(timeline), 21);
+    check_device_lives();
+    sp_point_unref(&next);
+    sp_vk_semaphore_unref(timeline);
+    finish();
+}
 
 /* On a wrapped timeline others may do wrong: one that goes back is INVALID_STATE, for good. */
 TEST(V1_regression_on_a_wrapped_timeline)
@@ -347,8 +389,7 @@ static void mint(void *user)
     uint64_t last = 0;
     for (unsigned i = 0; i < MINTS; i++) {
         sp_point point = {0};
-        sp_status status =
-            sp_vk_queue_signal_semaphore(vk.sp_queue, self->timeline, 0, &point);
+        sp_status status = sp_vk_queue_signal_semaphore(vk.sp_queue, self->timeline, 0, &point);
         if (status == SP_OK) {
             CHECK(point.value > last);
             last = point.value;
@@ -399,8 +440,14 @@ static void run_mint(bool failing)
     finish();
 }
 
-TEST(O5_two_threads_mint_in_order) { run_mint(false); }
-TEST(O5_failed_submits_give_their_value_back) { run_mint(true); }
+TEST(O5_two_threads_mint_in_order)
+{
+    run_mint(false);
+}
+TEST(O5_failed_submits_give_their_value_back)
+{
+    run_mint(true);
+}
 
 TEST(O5_failed_submit_changes_nothing)
 {

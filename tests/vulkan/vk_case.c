@@ -4,7 +4,10 @@
 const vk_options *options;
 vk_context vk;
 
-static void setup(const test_target *target) { options = target->user; }
+static void setup(const test_target *target)
+{
+    options = target->user;
+}
 
 int main(int argc, char **argv)
 {
@@ -51,7 +54,10 @@ sp_vk_semaphore *make_timeline(uint64_t initial)
     return make(&vk, VK_SEMAPHORE_TYPE_TIMELINE, initial, 0);
 }
 
-sp_vk_semaphore *make_binary(void) { return make(&vk, VK_SEMAPHORE_TYPE_BINARY, 0, 0); }
+sp_vk_semaphore *make_binary(void)
+{
+    return make(&vk, VK_SEMAPHORE_TYPE_BINARY, 0, 0);
+}
 
 sp_vk_semaphore *make_exportable(vk_context *on)
 {
@@ -123,7 +129,10 @@ sp_vk_semaphore *import_fd(vk_context *into, int fd, bool temporary)
     return made;
 }
 
-unsigned submits(void) { return hook_calls(HOOK_QueueSubmit) + hook_calls(HOOK_QueueSubmit2); }
+unsigned submits(void)
+{
+    return hook_calls(HOOK_QueueSubmit) + hook_calls(HOOK_QueueSubmit2);
+}
 
 static void send(void *user)
 {
