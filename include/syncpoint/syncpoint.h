@@ -221,6 +221,28 @@ typedef struct sp_point {
         struct {
             void *shared_event; /* id<MTLSharedEvent> */
         } metal;
+        struct {
+            void *sync;      /* GLsync or EGLSync                        */
+            void *display;   /* EGLDisplay of an EGLSync; NULL: a GLsync */
+            uint64_t loader; /* sp_gl_loader: whose functions to call    */
+        } opengl_sync;
+        struct {
+            uint64_t semaphore; /* GLuint */
+            void *context;      /* the native context it was made in */
+        } opengl;
+        struct {
+            void *event;     /* cl_event; NULL: it is a semaphore  */
+            void *semaphore; /* cl_semaphore_khr; NULL: an event   */
+        } opencl;
+        struct {
+            void *event;      /* CUevent          */
+            void *context;    /* CUcontext        */
+            uint64_t ordinal; /* of its CUdevice  */
+        } cuda_event;
+        struct {
+            void *semaphore; /* CUexternalSemaphore */
+            void *context;   /* CUcontext           */
+        } cuda;
         uint64_t words[3];
     } raw;
     sp_waiter *waiter; /* one reference; NULL for NOOP, CPU and carriers                        */

@@ -70,6 +70,9 @@ typedef struct sp_composite_ops {
 /* For waiters of our own: the table is right, so this cannot fail. */
 void sp_waiter_setup(sp_waiter *waiter, const sp_waiter_ops *ops);
 
+/* One more reference, unless the last one is already gone. */
+bool sp_waiter_try_ref(sp_waiter *waiter);
+
 /* One-shot waiters have the value 1. */
 static inline uint64_t sp_point_target(const sp_point *point)
 {
@@ -147,6 +150,22 @@ void sp_oneshot_setup(sp_oneshot *oneshot, const sp_waiter_ops *ops, uint32_t st
 sp_status sp_oneshot_claim(sp_oneshot *oneshot);
 void sp_oneshot_unclaim(sp_oneshot *oneshot);
 
+/* ---- Pools (pool.c) ---- */
+
+/* Any thread may get and put. What was got the first time is zeroed, later it is as it was put. */
+typedef struct sp_pool {
+    uint32_t lock;
+    size_t object_size;
+    struct sp_pool_node *free_nodes;
+    struct sp_pool_node *made_nodes;
+} sp_pool;
+
+void *sp_pool_get(sp_pool *pool); /* NULL: out of memory */
+void sp_pool_put(sp_pool *pool, void *object);
+/* Over all objects that it ever made, in use or not. Nobody else may get one meanwhile. */
+void sp_pool_each(sp_pool *pool, void (*visit)(void *user, void *object), void *user);
+void sp_pool_empty(sp_pool *pool); /* frees them all */
+
 /* ---- Points (point.c) ---- */
 
 /* NULL, forged and forked points are errors, carriers are NOT_SUPPORTED; SP_OK: the point can be
@@ -186,6 +205,7 @@ typedef struct sp_backoff {
 } sp_backoff;
 
 uint64_t sp_backoff_next(sp_backoff *backoff); /* how long to sleep this time */
+void sp_backoff_sleep(sp_backoff *backoff, uint64_t deadline_ns);
 
 /* While spinning: leaves the primitive alone for a moment. */
 void sp_pause_between_probes(void);

@@ -31,6 +31,11 @@ static void sleep_for(uint64_t ns, uint64_t deadline_ns)
     sp_os_sleep_until(earlier(sp_os_now_ns() + ns, deadline_ns));
 }
 
+void sp_backoff_sleep(sp_backoff *backoff, uint64_t deadline_ns)
+{
+    sleep_for(sp_backoff_next(backoff), deadline_ns);
+}
+
 void sp_pause_between_probes(void)
 {
     for (int i = 0; i < PROBE_PAUSES; i++)
@@ -102,7 +107,7 @@ sp_status sp_point_block_slice(const sp_point *leaf, uint64_t deadline_ns, sp_ba
     if (waiter->features & SP_FEATURE_COMPOSITE)
         return ((const sp_composite_ops *)(const void *)waiter->ops)->block(waiter, slice_end);
     if (!(waiter->features & SP_FEATURE_BLOCK) || (waiter->features & SP_FEATURE_POLL)) {
-        sleep_for(sp_backoff_next(backoff), deadline_ns);
+        sp_backoff_sleep(backoff, deadline_ns);
         return SP_OK;
     }
     uint64_t target = sp_point_target(leaf);

@@ -87,6 +87,17 @@ void sp_waiter_unref(sp_waiter *waiter)
         free(failure);
 }
 
+bool sp_waiter_try_ref(sp_waiter *waiter)
+{
+    uint32_t refs = sp_load32(&waiter->refs);
+    while (refs != 0) {
+        if (sp_cas32(&waiter->refs, refs, refs + 1))
+            return true;
+        refs = sp_load32(&waiter->refs);
+    }
+    return false;
+}
+
 bool sp_waiter_forked(const sp_waiter *waiter)
 {
     return waiter && sp_waiter_is_forked(waiter);

@@ -63,6 +63,20 @@ bool sp_os_fd_is_sync_file(int fd)
 #endif
 }
 
+bool sp_os_fd_is_no_semaphore(const sp_os_fd_kind *kind)
+{
+    static const char *const others[] = {"event", "inotify", "timer", "signal", "pid", "userfault"};
+    if (S_ISREG(kind->mode) || S_ISDIR(kind->mode) || S_ISFIFO(kind->mode) ||
+        S_ISSOCK(kind->mode) || S_ISBLK(kind->mode) || S_ISLNK(kind->mode))
+        return true;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (strstr(kind->name, others[i]))
+            return true;
+    }
+    return strcmp(kind->name, "/dev/null") == 0 || strcmp(kind->name, "/dev/zero") == 0 ||
+           strncmp(kind->name, "/dev/tty", 8) == 0 || strncmp(kind->name, "/dev/pts", 8) == 0;
+}
+
 int sp_os_fd_same_file(int a, int b)
 {
 #ifdef F_DUPFD_QUERY
@@ -78,4 +92,13 @@ int sp_os_fd_same_file(int a, int b)
         return order == 0;
 #endif
     return -1;
+}
+
+bool sp_os_fd_reclaim(int original, int duplicate, bool if_not_known)
+{
+    int same = sp_os_fd_same_file(original, duplicate);
+    if (same == 0 || (same < 0 && !if_not_known))
+        return false;
+    sp_os_fd_close(duplicate);
+    return true;
 }

@@ -45,6 +45,12 @@ void sp_os_spin_unlock(uint32_t *lock);
 /* Makes sure that sp_fork_generation (syncpoint.h) counts forks from now on. */
 void sp_os_watch_forks(void);
 
+/* ---- Libraries ---- */
+
+void *sp_os_library_open(const char *name);                  /* NULL: not there */
+void *sp_os_library_symbol(void *library, const char *name); /* NULL: not in it */
+void sp_os_library_close(void *library);
+
 /* ---- Handles ---- */
 
 /* What a handle looks like from outside, to tell handles of one maker from others. */
@@ -58,10 +64,16 @@ typedef struct sp_os_fd_kind {
 bool sp_os_fd_get_kind(int fd, sp_os_fd_kind *kind); /* false: not an open handle */
 bool sp_os_fd_same_kind(const sp_os_fd_kind *a, const sp_os_fd_kind *b);
 bool sp_os_fd_is_sync_file(int fd);
-int sp_os_fd_duplicate(int fd); /* close-on-exec; -1: errno says why */
+bool sp_os_fd_is_no_semaphore(const sp_os_fd_kind *kind); /* of a kind that no driver exports */
+int sp_os_fd_duplicate(int fd);                           /* close-on-exec; -1: errno says why */
 void sp_os_fd_close(int fd);
 
 /* Do both numbers name the same open file? 1 yes, 0 no (or `b` is closed), -1 not known. */
 int sp_os_fd_same_file(int a, int b);
+
+/* After a failed import of `duplicate`, a duplicate of `original`. Some drivers have closed it by
+ * then, and the number may already be somebody else's: closes it only if it still is ours.
+ * `if_not_known` decides where the system cannot tell. False: the driver had closed it. */
+bool sp_os_fd_reclaim(int original, int duplicate, bool if_not_known);
 
 #endif

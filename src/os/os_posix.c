@@ -3,6 +3,7 @@
 
 #include "atomic.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -117,6 +118,21 @@ void sp_os_watch_forks(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, install_fork_handler);
+}
+
+void *sp_os_library_open(const char *name)
+{
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
+void *sp_os_library_symbol(void *library, const char *name)
+{
+    return dlsym(library, name);
+}
+
+void sp_os_library_close(void *library)
+{
+    dlclose(library);
 }
 
 int sp_os_fd_duplicate(int fd)

@@ -82,11 +82,9 @@ static sp_status wait_for_mark(const sp_vk_signal *signal, uint64_t deadline_ns)
     sp_backoff backoff = {0};
     while (state_of(signal) == SP_ONESHOT_UNSUBMITTED &&
            sp_load64(&signal->oneshot.base.failed_from) == UINT64_MAX) {
-        uint64_t now = sp_now_ns();
-        if (now >= deadline_ns)
+        if (sp_now_ns() >= deadline_ns)
             break;
-        uint64_t until = now + sp_backoff_next(&backoff);
-        sp_os_sleep_until(until < deadline_ns ? until : deadline_ns);
+        sp_backoff_sleep(&backoff, deadline_ns);
     }
     return SP_TIMEOUT;
 }
@@ -178,7 +176,7 @@ static void signal_release(sp_waiter *waiter)
     sp_vk_semaphore *gate = signal->gate;
     if (!sp_waiter_is_forked(waiter)) {
         detach(signal);
-        sp_vk_pool_put(semaphore->device, signal);
+        sp_pool_put(&semaphore->device->signals, signal);
     }
     sp_vk_semaphore_unref(home);
     sp_vk_semaphore_unref(gate);
@@ -244,7 +242,7 @@ static sp_status replace_current_locked(sp_vk_semaphore *binary, sp_vk_signal *n
     if (current && state_of(current) != SP_ONESHOT_CLAIMED) {
         if (!supersede_locked(current))
             return fail_wait_not_run(); /* claimed this very moment */
-        if (sp_vk_waiter_try_ref(&current->oneshot.base))
+        if (sp_waiter_try_ref(&current->oneshot.base))
             *earlier = current;
     }
     binary->current = next;
@@ -287,7 +285,7 @@ sp_status sp_vk_binary_point(sp_vk_semaphore *semaphore, uint32_t flags, sp_poin
     sp_status status = sp_vk_check(semaphore->device);
     if (status != SP_OK)
         return status;
-    sp_vk_signal *signal = sp_vk_pool_get(semaphore->device);
+    sp_vk_signal *signal = sp_pool_get(&semaphore->device->signals);
     if (!signal)
         return SP_ERROR_OUT_OF_MEMORY;
     sp_vk_signal_setup(signal, semaphore, flags ? SP_ONESHOT_UNSUBMITTED : SP_ONESHOT_SUBMITTED);

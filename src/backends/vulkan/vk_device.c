@@ -38,7 +38,7 @@ void sp_vk_device_unref(sp_vk_device *device)
 {
     if (!sp_ref_dec(&device->refs))
         return;
-    sp_vk_pool_free_all(device);
+    sp_pool_empty(&device->signals);
     if (!sp_vk_is_forked(device))
         sp_os_mutex_fini(&device->lock);
     free(device);
@@ -76,6 +76,7 @@ sp_status sp_vk_device_create(const sp_vk_device_desc *desc, sp_vk_device **out)
     device->log = desc->log;
     device->refs = 1;
     device->fork_generation = sp_fork_generation;
+    device->signals.object_size = sizeof(sp_vk_signal);
     sp_vk_caps_query(device);
     *out = device;
     return SP_OK;
@@ -112,7 +113,7 @@ static sp_vk_semaphore *next_live(sp_vk_device *device, const sp_vk_semaphore *a
 {
     sp_os_mutex_lock(&device->lock);
     sp_vk_semaphore *next = at ? at->next : device->semaphores;
-    while (next && !sp_vk_waiter_try_ref(&next->base))
+    while (next && !sp_waiter_try_ref(&next->base))
         next = next->next;
     sp_os_mutex_unlock(&device->lock);
     return next;
@@ -133,16 +134,16 @@ static void end_semaphores(sp_vk_device *device)
     }
 }
 
-/* Their waits have run: the progress timelines, which are asked here, say so. */
-static void end_signals(sp_vk_device *device)
+/* Its wait has run: the progress timeline, which is asked here, says so. */
+static void end_signal(void *unused, void *object)
 {
-    for (sp_vk_signal *at = device->made_signals; at; at = at->next_made) {
-        if (!sp_vk_waiter_try_ref(&at->oneshot.base))
-            continue;
-        sp_waiter_probe(&at->oneshot.base, 1);
-        end_waiter(&at->oneshot.base);
-        sp_waiter_unref(&at->oneshot.base);
-    }
+    (void)unused;
+    sp_waiter *waiter = &((sp_vk_signal *)object)->oneshot.base;
+    if (!sp_waiter_try_ref(waiter))
+        return;
+    sp_waiter_probe(waiter, 1);
+    end_waiter(waiter);
+    sp_waiter_unref(waiter);
 }
 
 static void free_queues(sp_vk_device *device)
@@ -167,7 +168,7 @@ sp_status sp_vk_device_destroy(sp_vk_device *device, uint64_t timeout_ns)
     sp_status status = wait_until_idle(device, sp_deadline_ns(timeout_ns));
     if (status != SP_OK)
         return status;
-    end_signals(device);
+    sp_pool_each(&device->signals, end_signal, NULL);
     end_semaphores(device);
     sp_vk_destroy_handles(device);
     free_queues(device);

@@ -24,20 +24,6 @@ static sp_status screen(sp_vk_device *device, VkSemaphoreType type,
                                   : sp_vk_screen_opaque_fd(device, type, fd);
 }
 
-/* A failed import leaves the fd to us, says Vulkan. One driver has closed it by then, and the
- * number may already be somebody else's: close it only if it still is ours. */
-static void reclaim(sp_vk_device *device, int original, int duplicate)
-{
-    int same = sp_os_fd_same_file(original, duplicate);
-    if (same < 0)
-        same = device->vk.driver_id != VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
-    if (same) {
-        sp_os_fd_close(duplicate);
-    } else {
-        sp_log_message(&device->log, SP_LOG_WARN, "the driver closed the fd of a failed import");
-    }
-}
-
 static sp_status fail_import(sp_vk_device *device, VkResult result)
 {
     /* What drivers say to a handle of the right kind that they cannot use. */
@@ -70,8 +56,9 @@ static sp_status import_duplicate(sp_vk_semaphore *semaphore,
     VkResult result = device->vk.import_semaphore_fd(device->handle, &info);
     if (result == VK_SUCCESS)
         return SP_OK; /* the duplicate is the driver's now */
-    if (duplicate >= 0)
-        reclaim(device, fd, duplicate);
+    bool closes = device->vk.driver_id == VK_DRIVER_ID_GOOGLE_SWIFTSHADER;
+    if (duplicate >= 0 && !sp_os_fd_reclaim(fd, duplicate, !closes))
+        sp_log_message(&device->log, SP_LOG_WARN, "the driver closed the fd of a failed import");
     return fail_import(device, result);
 }
 

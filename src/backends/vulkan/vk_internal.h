@@ -87,9 +87,6 @@ struct sp_vk_signal {
      * means that the wait is still being submitted. */
     sp_vk_semaphore *gate;
     uint64_t gate_value;
-
-    sp_vk_signal *next_free;
-    sp_vk_signal *next_made; /* all that the pool ever made                                     */
 };
 
 extern const sp_waiter_ops sp_vk_timeline_ops;
@@ -139,9 +136,7 @@ struct sp_vk_device {
     uint32_t retired_count;            /* read without the lock: nothing to do is the usual case */
     sp_vk_fingerprint fingerprints[2]; /* by semaphore type */
 
-    uint32_t pool_lock;
-    sp_vk_signal *free_signals;
-    sp_vk_signal *made_signals;
+    sp_pool signals;
 };
 
 /* SP_OK, FORKED, or INVALID_STATE after sp_vk_device_destroy(). */
@@ -188,8 +183,6 @@ void sp_vk_drain(sp_vk_device *device);
 void sp_vk_destroy_handles(sp_vk_device *device);
 /* Has the submit with this progress value run? */
 bool sp_vk_progress_reached(sp_vk_device *device, uint32_t slot, uint64_t value);
-/* One more reference, unless the last one is already gone. */
-bool sp_vk_waiter_try_ref(sp_waiter *waiter);
 
 /* ---- Semaphores (vk_semaphore.c) ---- */
 
@@ -262,11 +255,7 @@ static inline bool sp_vk_timeline_submitted(const sp_vk_semaphore *timeline, uin
            sp_waiter_known_reached(&timeline->base, value);
 }
 
-/* ---- Binaries (vk_binary.c, vk_pool.c) ---- */
-
-sp_vk_signal *sp_vk_pool_get(sp_vk_device *device); /* NULL: out of memory */
-void sp_vk_pool_put(sp_vk_device *device, sp_vk_signal *signal);
-void sp_vk_pool_free_all(sp_vk_device *device);
+/* ---- Binaries (vk_binary.c) ---- */
 
 /* Makes a signal of the pool a waiter with one reference, which holds the semaphore. */
 void sp_vk_signal_setup(sp_vk_signal *signal, sp_vk_semaphore *semaphore, uint32_t state);

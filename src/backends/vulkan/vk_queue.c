@@ -215,7 +215,7 @@ static sp_status signal_binary(sp_vk_queue *queue, sp_vk_semaphore *binary, sp_p
     sp_vk_batch batch = {.queue = queue, .signal = binary};
     if (!out)
         return sp_vk_batch_submit(&batch);
-    sp_vk_signal *signal = sp_vk_pool_get(queue->device);
+    sp_vk_signal *signal = sp_pool_get(&queue->device->signals);
     if (!signal)
         return SP_ERROR_OUT_OF_MEMORY;
     batch.signal_op = signal;
@@ -223,7 +223,7 @@ static sp_status signal_binary(sp_vk_queue *queue, sp_vk_semaphore *binary, sp_p
     if (status == SP_OK) {
         *out = sp_vk_signal_point(signal, 0);
     } else {
-        sp_vk_pool_put(queue->device, signal);
+        sp_pool_put(&queue->device->signals, signal);
     }
     return status;
 }

@@ -25,17 +25,6 @@ bool sp_vk_progress_reached(sp_vk_device *device, uint32_t slot, uint64_t value)
     return reached;
 }
 
-bool sp_vk_waiter_try_ref(sp_waiter *waiter)
-{
-    uint32_t refs = sp_load32(&waiter->refs);
-    while (refs != 0) {
-        if (sp_cas32(&waiter->refs, refs, refs + 1))
-            return true;
-        refs = sp_load32(&waiter->refs);
-    }
-    return false;
-}
-
 void sp_vk_list_add(sp_vk_device *device, sp_vk_semaphore *semaphore)
 {
     sp_os_mutex_lock(&device->lock);

@@ -8,9 +8,6 @@
  */
 #include "vk_internal.h"
 
-#include <string.h>
-#include <sys/stat.h>
-
 /* ---- What the driver's own handles look like ---- */
 
 static sp_status export_sample(sp_vk_device *device, VkSemaphoreType type, int *fd)
@@ -64,21 +61,6 @@ static sp_status get_fingerprint(sp_vk_device *device, VkSemaphoreType type, sp_
 
 /* ---- Screening ---- */
 
-/* For a driver that imports and does not export: kinds that are no semaphore of anybody's. */
-static bool is_no_semaphore(const sp_os_fd_kind *kind)
-{
-    static const char *const others[] = {"event", "inotify", "timer", "signal", "pid", "userfault"};
-    if (S_ISREG(kind->mode) || S_ISDIR(kind->mode) || S_ISFIFO(kind->mode) ||
-        S_ISSOCK(kind->mode) || S_ISBLK(kind->mode) || S_ISLNK(kind->mode))
-        return true;
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(others); i++) {
-        if (strstr(kind->name, others[i]))
-            return true;
-    }
-    return strcmp(kind->name, "/dev/null") == 0 || strcmp(kind->name, "/dev/zero") == 0 ||
-           strncmp(kind->name, "/dev/tty", 8) == 0 || strncmp(kind->name, "/dev/pts", 8) == 0;
-}
-
 sp_status sp_vk_screen_opaque_fd(sp_vk_device *device, VkSemaphoreType type, int fd)
 {
     sp_os_fd_kind kind;
@@ -86,7 +68,8 @@ sp_status sp_vk_screen_opaque_fd(sp_vk_device *device, VkSemaphoreType type, int
     if (!sp_os_fd_get_kind(fd, &kind))
         return sp_fail(SP_ERROR_INVALID_HANDLE, "fd %d is not open", fd);
     if (!device->caps[type][0].can_export) {
-        if (is_no_semaphore(&kind))
+        /* It has no handle of its own to compare with. */
+        if (sp_os_fd_is_no_semaphore(&kind))
             return sp_fail(SP_ERROR_INVALID_HANDLE, "fd %d is no semaphore: %s", fd, kind.name);
         return SP_OK;
     }

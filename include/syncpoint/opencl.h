@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * syncpoint over OpenCL: events and semaphores as points.
+ *
+ * Needs no OpenCL header: the API's handles are pointers to structures that it leaves incomplete,
+ * and so are they here. The library links no OpenCL: it opens the loader at run time, or uses
+ * functions that the user gives.
+ *
+ * Rules for all of this header:
+ *   - Any thread may call any function.
+ *   - Whatever a point stands for has been flushed when the point is made.
+ *   - An event that fails is noticed, although drivers do not call back then, and no command is
+ *     ever enqueued on an event that is known to have failed: that can hang a queue.
+ *   - In a child after fork() everything but release is SP_ERROR_FORKED.
+ */
+#ifndef SYNCPOINT_OPENCL_H
+#define SYNCPOINT_OPENCL_H
+
+#include <syncpoint/syncpoint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* OpenCL's own, under their own names. */
+struct _cl_context;
+struct _cl_command_queue;
+struct _cl_event;
+struct _cl_semaphore_khr;
+
+/* ---- Context ------------------------------------------------------------------------------- */
+
+/* The library's view of one cl_context. Thread-safety: any thread, except that destroying it
+ * excludes every other call on it; releasing points and semaphores may go on meanwhile. */
+typedef struct sp_cl_context sp_cl_context;
+
+/* Zero it, set `size`, then the required fields. */
+typedef struct sp_cl_context_desc {
+    size_t size;                 /* sizeof(sp_cl_context_desc)                                  */
+    struct _cl_context *context; /* Required; retained                                          */
+    /* Optional: where host waits on semaphores are submitted. Retained. Without it a semaphore can
+     * be waited for on queues only. Let nobody else use it: a wait blocks it until the signal. */
+    struct _cl_command_queue *wait_queue;
+    /* How the functions are found: `get_function`, e.g. a look-up in the caller's own table; else
+     * the library of that name; else the system's loader (libOpenCL.so.1, OpenCL.dll). */
+    void *(*get_function)(void *user, const char *name); /* Optional */
+    void *user;                                          /* Optional, borrowed */
+    const char *library;                                 /* Optional, borrowed for the call */
+    sp_log log;                                          /* Optional */
+} sp_cl_context_desc;
+
+/* Loads the entry points and asks the context's devices what they can do.
+ * Returns: SP_OK; INVALID_ARGUMENT (also a wait_queue of another context); NOT_SUPPORTED naming the
+ *   missing library, function or version (OpenCL 1.2 is needed); OUT_OF_MEMORY; BACKEND.
+ *   On error: *out is unchanged. Since: 0.2 */
+SP_API sp_status sp_cl_context_create(const sp_cl_context_desc *desc, sp_cl_context **out);
+
+/* Ends the library's use of the cl_context. Waits, up to `timeout_ns`, for work of its own that is
+ * pending: host waits on semaphores that ran out of time. *Points* stay valid: those reached stay
+ * SP_OK, the others fail with INVALID_STATE.
+ * Blocking: up to the timeout. NULL is SP_OK.
+ * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.2 */
+SP_API sp_status sp_cl_context_destroy(sp_cl_context *context, uint64_t timeout_ns);
+
+typedef struct sp_cl_caps {
+    size_t size;             /* sizeof(sp_cl_caps)                                               */
+    bool semaphore;          /* cl_khr_semaphore, on every device of the context                 */
+    bool import_opaque_fd;   /* cl_khr_external_semaphore_opaque_fd: among the import types      */
+    bool has_uuid;           /* the next two are set: cl_khr_device_uuid, first device           */
+    uint8_t device_uuid[16]; /* equal to Vulkan's deviceUUID                                    */
+    uint8_t driver_uuid[16];
+    const char *why_no_semaphore; /* a constant that says what is missing; NULL: nothing        */
+} sp_cl_caps;
+
+/* What the context can do, asked when it was made.
+ * Returns: SP_OK; INVALID_ARGUMENT. Since: 0.2 */
+SP_API sp_status sp_cl_context_caps(const sp_cl_context *context, sp_cl_caps *caps);
+
+/* ---- Events -------------------------------------------------------------------------------- */
+
+/* A point for all work enqueued to the queue so far, in order or not: a marker, then a flush.
+ * Calls no allocator of ours once the context has a spare.
+ * Ownership: *out is a new reference, a point of kind SP_KIND_OPENCL.
+ * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT (a queue of another cl_context); OUT_OF_MEMORY;
+ *   DEVICE_LOST; BACKEND; INVALID_STATE after sp_cl_context_destroy(); FORKED.
+ *   On error: *out is unchanged. Since: 0.2 */
+SP_API sp_status sp_cl_queue_signal(sp_cl_context *context, struct _cl_command_queue *queue,
+                                    sp_point *out);
+
+/* An event that the user has. Flushes its queue, so that it will be reached; a user event has none.
+ * Ownership: retained; the caller keeps and releases its own.
+ * Returns: SP_OK, also for an event that has failed: the point then has, too; INVALID_ARGUMENT;
+ *   WRONG_CONTEXT (an event of another cl_context); OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED.
+ *   Since: 0.2 */
+SP_API sp_status sp_cl_event_wrap(sp_cl_context *context, struct _cl_event *event, sp_point *out);
+
+/* A user event, which commands can wait for and the host signals.
+ * Returns: SP_OK; INVALID_ARGUMENT; OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED. Since: 0.2 */
+SP_API sp_status sp_cl_user_event(sp_cl_context *context, sp_point *out);
+
+/* Completes a point of sp_cl_user_event(): SP_OK reaches it; a negative status fails it, and waits
+ * give FAILED with that cause. Commands that wait for a failed event end with errors of their own.
+ * Returns: SP_OK; INVALID_ARGUMENT (a positive status, or not such a point); INVALID_STATE if it
+ *   was set before; BACKEND; FORKED. Since: 0.2 */
+SP_API sp_status sp_cl_user_event_set(const sp_point *point, sp_status status);
+
+/* ---- Semaphores (cl_khr_semaphore) --------------------------------------------------------- */
+
+typedef struct sp_cl_semaphore_import_desc {
+    size_t size; /* sizeof(sp_cl_semaphore_import_desc)                                         */
+    int fd;      /* an opaque fd of a *binary* semaphore: duplicated                            */
+    bool adopt;  /* takes the fd: it is closed on success                                       */
+} sp_cl_semaphore_import_desc;
+
+typedef struct sp_cl_semaphore sp_cl_semaphore;
+
+/* A binary semaphore of another API, device or process. The handle is screened before the driver
+ * sees it; that it is a binary's is what the caller says: drivers do not check.
+ * Ownership: *out is a new reference: sp_cl_semaphore_unref().
+ * Returns: SP_OK; INVALID_ARGUMENT; INVALID_HANDLE; NOT_SUPPORTED naming the missing extension;
+ *   SYSTEM; OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED. On error the fd is still the caller's,
+ *   and open. Since: 0.2 */
+SP_API sp_status sp_cl_semaphore_import(sp_cl_context *context,
+                                        const sp_cl_semaphore_import_desc *desc,
+                                        sp_cl_semaphore **out);
+
+/* A cl_semaphore_khr that the user has: binary. Retained.
+ * Returns: SP_OK; INVALID_ARGUMENT; NOT_SUPPORTED; OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED.
+ * Since: 0.2 */
+SP_API sp_status sp_cl_semaphore_wrap(sp_cl_context *context, struct _cl_semaphore_khr *semaphore,
+                                      sp_cl_semaphore **out);
+
+/* The semaphore lives until its last point, too, is released. NULL is allowed. Since: 0.2 */
+SP_API sp_cl_semaphore *sp_cl_semaphore_ref(sp_cl_semaphore *semaphore);
+SP_API void sp_cl_semaphore_unref(sp_cl_semaphore *semaphore);
+
+/* The native handle. Returns a borrowed handle; NULL for NULL. Since: 0.2 */
+SP_API struct _cl_semaphore_khr *sp_cl_semaphore_handle(const sp_cl_semaphore *semaphore);
+
+/* One signal that the other side submits. Without flags this asserts that it is submitted already;
+ * SP_POINT_UNSUBMITTED: not yet, sp_point_mark_submitted() will say. An earlier point of the
+ * semaphore that nobody has waited for becomes INVALID_STATE.
+ * Ownership: *out is a new reference.
+ * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own is pending;
+ *   OUT_OF_MEMORY; FORKED. Since: 0.2 */
+SP_API sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, sp_point *out);
+
+/* ---- Waits and signals on the device ------------------------------------------------------- */
+
+/* Signals the semaphore after all work enqueued to the queue so far, then flushes. `out` is
+ * optional; without it the signal is the other side's to wait for.
+ * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; INVALID_STATE (a signal is pending and nobody
+ *   waits for it yet); OUT_OF_MEMORY; BACKEND; FORKED. On error: *out is unchanged. Since: 0.2 */
+SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
+                                              struct _cl_command_queue *queue,
+                                              sp_cl_semaphore *semaphore, sp_point *out);
+
+/* Makes all work enqueued to the queue later wait, on the device, for the point: an OpenCL point of
+ * this context, a chain of such, or one that needs no wait (NOOP, CPU, or known reached and not a
+ * semaphore's: SP_OK without a call). A semaphore's signal is claimed: used up by this wait.
+ * Returns: SP_OK; NOT_SUBMITTED (a semaphore whose signal is not known to be submitted; a slot that
+ *   is not set): nothing was enqueued; INVALID_STATE (claimed by another wait); WRONG_CONTEXT (a
+ *   point, or a queue, of another cl_context); BACKEND_MISMATCH (a point of another API);
+ *   INVALID_ARGUMENT; FAILED: the event has failed, and nothing was enqueued; OUT_OF_MEMORY;
+ *   BACKEND; FORKED. Since: 0.2 */
+SP_API sp_status sp_cl_queue_wait(sp_cl_context *context, struct _cl_command_queue *queue,
+                                  const sp_point *point);
+
+/* ---- From points to native objects --------------------------------------------------------- */
+
+/* Borrowed; NULL if the point is not one. Since: 0.2 */
+SP_API struct _cl_event *sp_cl_event_from_point(const sp_point *point);
+SP_API struct _cl_semaphore_khr *sp_cl_semaphore_from_point(const sp_point *point);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
