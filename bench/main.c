@@ -35,6 +35,8 @@ static int parse(int argc, char **argv, options *o)
             o->filter = argv[++i];
         } else {
             bool help = strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
+            if (!help)
+                fprintf(stderr, "syncpoint-bench: no such option, or no value: %s\n", argv[i]);
             print_usage(help ? stdout : stderr);
             return help ? 0 : 2;
         }
@@ -61,8 +63,9 @@ int main(int argc, char **argv)
         return status;
     json_t *rows = json_array();
     bool ok = run_all(&o, rows);
-    bench_print_table(rows);
-    if (json_array_size(rows) == 0) {
+    if (json_array_size(rows) > 0) {
+        bench_print_table(rows);
+    } else {
         fprintf(stderr, "syncpoint-bench: no row's name holds '%s'\n", o.filter);
         ok = false;
     }

@@ -27,7 +27,7 @@ SLOW = "slow"
 GCC = {"CC": "gcc", "CXX": "g++"}
 CLANG = {"CC": "clang", "CXX": "clang++"}
 DEBUG = ["-Dbuildtype=debug", "-Dwerror=true", "-Dlibdir=lib"]
-EVERYTHING = DEBUG + ["-Dauto_features=enabled"]
+EVERYTHING = DEBUG + ["-Dauto_features=enabled", "-Dtests=enabled", "-Dbench=enabled"]
 # clang links the sanitizers' run-time library into programs only, so the shared library has
 # undefined symbols of theirs.
 SANITIZED = EVERYTHING + ["-Db_lundef=false", "-Doptimization=1"]

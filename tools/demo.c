@@ -122,6 +122,11 @@ static bool run_best(const struct demo_options *options, char **argv, struct gpu
 {
     char icd[PATH_MAX];
     const char *why = NULL;
+    const char *named = options->swiftshader_icd;
+    if (named && access(named, R_OK) != 0) {
+        tool_error("--swiftshader-icd %s: %s", named, strerror(errno));
+        return false;
+    }
     struct gpu_choice choice = {.name_part = options->device, .validate = options->validate};
     if (!options->device) {
         if (!find_swiftshader(options, icd, sizeof icd, &why))

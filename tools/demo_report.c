@@ -119,13 +119,14 @@ static void print_report(const struct demo_report *report, const struct facts *f
     const struct demo_result *result = report->result;
     printf("device    %s; driver: %s\n", report->gpu->device_name, report->gpu->driver_name);
     print_mode(report);
-    printf("frames    %u of %u, %.2f s, %.1f frames/s\n", result->frames, report->options->frames,
-           facts->seconds, facts->frames_per_second);
+    printf("frames    %u of %u; after the first one %.2f s, %.1f frames/s\n", result->frames,
+           report->options->frames, facts->seconds, facts->frames_per_second);
     if (result->latency_count > 0) {
         printf("hand-off  median %.3f ms, p99 %.3f ms: %s\n", (double)facts->latency.median / 1e6,
                (double)facts->latency.p99 / 1e6, latency_meaning);
     }
-    printf("torn      %u frames (%" PRIu64 " pixels)\n", result->torn_frames, result->torn_pixels);
+    printf("torn      %u frames (%" PRIu64 " pixels are not what their frame must be)\n",
+           result->torn_frames, result->torn_pixels);
     print_handles(report);
     if (report->options->validate)
         printf("validate  %u messages\n", result->validation_messages);

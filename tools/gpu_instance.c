@@ -127,7 +127,8 @@ static bool pick_physical_device(struct gpu *gpu, const struct gpu_choice *choic
         gpu->vk.GetPhysicalDeviceMemoryProperties(gpu->physical, &gpu->memory);
         return true;
     }
-    snprintf(gpu->problem, sizeof gpu->problem, "none of %u Vulkan devices is '%s'", count,
+    snprintf(gpu->problem, sizeof gpu->problem,
+             "none of the %u devices of the Vulkan loader has '%s' in its name", count,
              choice->name_part ? choice->name_part : "the one asked for");
     return false;
 }

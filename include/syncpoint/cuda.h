@@ -53,7 +53,7 @@ typedef struct sp_cuda_context_desc {
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT: no context given, and none current; NOT_SUPPORTED
  *   naming the missing library or function, or the driver's version (10.0 is needed);
  *   INVALID_STATE: the CUcontext is destroyed; OUT_OF_MEMORY; DEVICE_LOST; BACKEND.
- *   On error: *out is unchanged. Since: 0.2 */
+ *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cuda_context_create(const sp_cuda_context_desc *desc, sp_cuda_context **out);
 
 /* Ends the library's use of the CUcontext: destroys its events, streams and external semaphores.
@@ -61,7 +61,7 @@ SP_API sp_status sp_cuda_context_create(const sp_cuda_context_desc *desc, sp_cud
  * that ran out of time. *Points* stay valid: those reached stay SP_OK, the others fail with
  * INVALID_STATE, and releasing them calls no driver.
  * Blocking: up to the timeout. NULL is SP_OK. Of a context that is lost or gone it waits for nothing.
- * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.2 */
+ * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.1 */
 SP_API sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t timeout_ns);
 
 typedef struct sp_cuda_caps {
@@ -77,7 +77,7 @@ typedef struct sp_cuda_caps {
 
 /* What the context can do, asked when it was made. That the driver knows a handle type is not that
  * the other API's driver makes such handles.
- * Returns: SP_OK; INVALID_ARGUMENT. Since: 0.2 */
+ * Returns: SP_OK; INVALID_ARGUMENT. Since: 0.1 */
 SP_API sp_status sp_cuda_context_caps(const sp_cuda_context *context, sp_cuda_caps *caps);
 
 /* ---- Events: points of kind SP_KIND_CUDA_EVENT --------------------------------------------- */
@@ -88,7 +88,7 @@ SP_API sp_status sp_cuda_context_caps(const sp_cuda_context *context, sp_cuda_ca
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT (a stream of another context: found before the
  *   driver sees it); INVALID_STATE (the stream is being captured; or after
  *   sp_cuda_context_destroy(), or the CUcontext is gone); OUT_OF_MEMORY; DEVICE_LOST; BACKEND;
- *   FORKED. On error: *out is unchanged. Since: 0.2 */
+ *   FORKED. On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_signal(sp_cuda_context *context, struct CUstream_st *stream,
                                        sp_point *out);
 
@@ -101,7 +101,7 @@ typedef struct sp_cuda_event_wrap_desc {
 
 /* An event that the user recorded. Wrapping asserts that it *is* recorded (one that is not reads as
  * complete), not in a capture, and that it is not recorded again while points of it live.
- * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE; OUT_OF_MEMORY; FORKED. Since: 0.2 */
+ * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE; OUT_OF_MEMORY; FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_event_wrap(sp_cuda_context *context, const sp_cuda_event_wrap_desc *desc,
                                     sp_point *out);
 
@@ -109,14 +109,14 @@ SP_API sp_status sp_cuda_event_wrap(sp_cuda_context *context, const sp_cuda_even
 
 /* As sp_cuda_stream_signal(), with an event that another process can open by the 64 bytes of
  * `handle`. The point must live until the other process has opened it.
- * Returns: as sp_cuda_stream_signal(); NOT_SUPPORTED. Since: 0.2 */
+ * Returns: as sp_cuda_stream_signal(); NOT_SUPPORTED. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_signal_ipc(sp_cuda_context *context, struct CUstream_st *stream,
                                            uint8_t handle[SP_CUDA_IPC_SIZE], sp_point *out);
 
 /* The other process's point.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_HANDLE (the driver knows no such event; also in the
  *   process that made it); NOT_SUPPORTED; INVALID_STATE; OUT_OF_MEMORY; DEVICE_LOST; BACKEND;
- *   FORKED. Since: 0.2 */
+ *   FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_event_open_ipc(sp_cuda_context *context,
                                         const uint8_t handle[SP_CUDA_IPC_SIZE], sp_point *out);
 
@@ -155,18 +155,18 @@ typedef struct sp_cuda_semaphore sp_cuda_semaphore;
  * Returns: SP_OK; INVALID_ARGUMENT (also an origin that does not count, or is of CUDA);
  *   INVALID_HANDLE; NOT_SUPPORTED (a type of another system, or the driver is too old); SYSTEM (no
  *   free fd); INVALID_STATE; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
- *   On error the fd is still the caller's, and open. Since: 0.2 */
+ *   On error the fd is still the caller's, and open. Since: 0.1 */
 SP_API sp_status sp_cuda_semaphore_import(sp_cuda_context *context,
                                           const sp_cuda_semaphore_import_desc *desc,
                                           sp_cuda_semaphore **out);
 
 /* The semaphore lives until its last point, too, is released and the library's own waits on it are
- * done. NULL is allowed. Since: 0.2 */
+ * done. NULL is allowed. Since: 0.1 */
 SP_API sp_cuda_semaphore *sp_cuda_semaphore_ref(sp_cuda_semaphore *semaphore);
 SP_API void sp_cuda_semaphore_unref(sp_cuda_semaphore *semaphore);
 
 /* The native handle. Returns a borrowed handle; NULL for NULL, and once the context is gone.
- * Since: 0.2 */
+ * Since: 0.1 */
 SP_API struct CUextSemaphore_st *sp_cuda_semaphore_handle(const sp_cuda_semaphore *semaphore);
 
 /* A point of a semaphore with values, whoever signals it. Calls no allocator.
@@ -174,13 +174,13 @@ SP_API struct CUextSemaphore_st *sp_cuda_semaphore_handle(const sp_cuda_semaphor
  * that is outstanding; when its time runs out, that stays in the context, and a later wait for the
  * same value goes on with it.
  * Ownership: *out is a new reference.
- * Returns: SP_OK; INVALID_ARGUMENT (NULL, UINT64_MAX, a binary or keyed mutex); FORKED. Since: 0.2 */
+ * Returns: SP_OK; INVALID_ARGUMENT (NULL, UINT64_MAX, a binary or keyed mutex); FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_timeline_point(sp_cuda_semaphore *semaphore, uint64_t value,
                                         sp_point *out);
 
 /* A point of a semaphore with values that has none yet: neither HAS_VALUE nor BINARY. It can be
  * passed on and given a value with sp_point_at(); waiting on it is INVALID_STATE.
- * Returns: SP_OK; INVALID_ARGUMENT (NULL, a binary or keyed mutex); FORKED. Since: 0.2 */
+ * Returns: SP_OK; INVALID_ARGUMENT (NULL, a binary or keyed mutex); FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_semaphore_point(sp_cuda_semaphore *semaphore, sp_point *out);
 
 /* One signal of a binary, or one release of a keyed mutex with `key` (binary: 0), that the other
@@ -190,7 +190,7 @@ SP_API sp_status sp_cuda_semaphore_point(sp_cuda_semaphore *semaphore, sp_point 
  * key again.
  * Ownership: *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own is pending; OUT_OF_MEMORY;
- *   FORKED. Since: 0.2 */
+ *   FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key, uint32_t flags,
                                       sp_point *out);
 
@@ -205,7 +205,7 @@ SP_API sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key
  *   of another context); DEVICE_MISMATCH (a semaphore of another sp_cuda_context); INVALID_STATE
  *   (the stream is being captured; binary: a signal is pending and nobody waits for it yet);
  *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND: the value is given back; FORKED.
- *   On error: *out is unchanged. Since: 0.2 */
+ *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_signal_semaphore(sp_cuda_context *context,
                                                  struct CUstream_st *stream,
                                                  sp_cuda_semaphore *semaphore, uint64_t value,
@@ -220,13 +220,13 @@ SP_API sp_status sp_cuda_stream_signal_semaphore(sp_cuda_context *context,
  *   being captured; a point without a value); WRONG_CONTEXT (a stream of another context);
  *   DEVICE_MISMATCH (a semaphore of another sp_cuda_context); BACKEND_MISMATCH (a point of another
  *   API); INVALID_ARGUMENT; FAILED or another failure of the point; OUT_OF_MEMORY; DEVICE_LOST;
- *   BACKEND; FORKED. Since: 0.2 */
+ *   BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_wait(sp_cuda_context *context, struct CUstream_st *stream,
                                      const sp_point *point);
 
 /* ---- From points to native objects --------------------------------------------------------- */
 
-/* Borrowed; NULL if the point is not one, and once the context is gone. Since: 0.2 */
+/* Borrowed; NULL if the point is not one, and once the context is gone. Since: 0.1 */
 SP_API struct CUevent_st *sp_cuda_event_from_point(const sp_point *point);
 SP_API struct CUextSemaphore_st *sp_cuda_semaphore_from_point(const sp_point *point);
 

@@ -40,16 +40,25 @@ typedef enum sp_frame_kind {
     SP_FRAME_GL_TEXTURE = 6
 } sp_frame_kind;
 
-/* The producer's side of one frame. Zero it, set `size`, then what the mechanism needs; an fd that
- * is not there is -1. */
+/* The name of a frame's kind, "dma-buf"; "unknown" if it is none. Since: 0.1 */
+SP_API const char *sp_frame_kind_name(sp_frame_kind kind);
+
+/* The producer's side of one frame. Start from SP_FRAME_INIT, which has no fd, and set what the
+ * mechanism needs. (A zeroed one names fd 0.) */
 typedef struct sp_frame {
     size_t size;          /* sizeof(sp_frame)                                                    */
     sp_frame_kind kind;   /* Required                                                            */
-    int semaphore_fd;     /* EXPLICIT_EXTERNAL_SEMAPHORE on fd platforms; else -1                */
-    bool adopt_fd;        /* the synchronizer takes the fd: closed on success only               */
+    int semaphore_fd;     /* EXPLICIT_*, on fd platforms; else -1                                */
+    bool adopt_fd;        /* EXPLICIT_*: the synchronizer takes the fd: closed on success only   */
     void *shared_handle;  /* EXPLICIT_*: NT handle, or native event; borrowed                    */
     uint64_t fence_value; /* EXPLICIT_FENCE                                                      */
 } sp_frame;
+
+/* sp_frame frame = SP_FRAME_INIT; */
+#define SP_FRAME_INIT                                                                              \
+    {                                                                                              \
+        sizeof(sp_frame), SP_FRAME_UNKNOWN, -1, false, NULL, 0                                     \
+    }
 
 /* The consumer's side: the imported texture. Zero it, set `size`. */
 typedef struct sp_texture {
@@ -75,6 +84,7 @@ SP_API sp_status sp_synchronizer_create_noop(sp_synchronizer **out);
 
 /* The default: takes NONE and IMPLICIT_GL_FLUSH, refuses the explicit mechanisms with
  * UNSUPPORTED_SYNCHRONIZATION, so that no explicit wait is ever dropped in silence.
+ * Ownership: *out ends with sp_synchronizer_destroy().
  * Returns: SP_OK; INVALID_ARGUMENT; OUT_OF_MEMORY. Since: 0.1 */
 SP_API sp_status sp_synchronizer_create_implicit(sp_synchronizer **out);
 
@@ -99,7 +109,8 @@ SP_API sp_status sp_synchronizer_destroy(sp_synchronizer *synchronizer, uint64_t
  *   synchronizer does not handle; INVALID_HANDLE: an explicit mechanism and no (usable) handle;
  *   INVALID_ARGUMENT; SYSTEM, OUT_OF_MEMORY: call again with the same frame; DEVICE_LOST; BACKEND;
  *   FORKED. On error: the fd is still the caller's, nothing was queued, and the same frame may be
- *   given again. Since: 0.1 */
+ *   given again. After SP_OK it may not: its one signal is used up, and a second wait for it would
+ *   block the host's queue for good. Since: 0.1 */
 SP_API sp_status sp_synchronizer_producer_complete(sp_synchronizer *synchronizer,
                                                    const sp_frame *frame, sp_mechanism mechanism);
 

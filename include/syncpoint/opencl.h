@@ -52,14 +52,14 @@ typedef struct sp_cl_context_desc {
 /* Loads the entry points and asks the context's devices what they can do.
  * Returns: SP_OK; INVALID_ARGUMENT (also a wait_queue of another context); NOT_SUPPORTED naming the
  *   missing library, function or version (OpenCL 1.2 is needed); OUT_OF_MEMORY; BACKEND.
- *   On error: *out is unchanged. Since: 0.2 */
+ *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cl_context_create(const sp_cl_context_desc *desc, sp_cl_context **out);
 
 /* Ends the library's use of the cl_context. Waits, up to `timeout_ns`, for work of its own that is
  * pending: host waits on semaphores that ran out of time. *Points* stay valid: those reached stay
  * SP_OK, the others fail with INVALID_STATE.
  * Blocking: up to the timeout. NULL is SP_OK.
- * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.2 */
+ * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.1 */
 SP_API sp_status sp_cl_context_destroy(sp_cl_context *context, uint64_t timeout_ns);
 
 typedef struct sp_cl_caps {
@@ -73,7 +73,7 @@ typedef struct sp_cl_caps {
 } sp_cl_caps;
 
 /* What the context can do, asked when it was made.
- * Returns: SP_OK; INVALID_ARGUMENT. Since: 0.2 */
+ * Returns: SP_OK; INVALID_ARGUMENT. Since: 0.1 */
 SP_API sp_status sp_cl_context_caps(const sp_cl_context *context, sp_cl_caps *caps);
 
 /* ---- Events -------------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ SP_API sp_status sp_cl_context_caps(const sp_cl_context *context, sp_cl_caps *ca
  * Ownership: *out is a new reference, a point of kind SP_KIND_OPENCL.
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT (a queue of another cl_context); OUT_OF_MEMORY;
  *   DEVICE_LOST; BACKEND; INVALID_STATE after sp_cl_context_destroy(); FORKED.
- *   On error: *out is unchanged. Since: 0.2 */
+ *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cl_queue_signal(sp_cl_context *context, struct _cl_command_queue *queue,
                                     sp_point *out);
 
@@ -91,17 +91,17 @@ SP_API sp_status sp_cl_queue_signal(sp_cl_context *context, struct _cl_command_q
  * Ownership: retained; the caller keeps and releases its own.
  * Returns: SP_OK, also for an event that has failed: the point then has, too; INVALID_ARGUMENT;
  *   WRONG_CONTEXT (an event of another cl_context); OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED.
- *   Since: 0.2 */
+ *   Since: 0.1 */
 SP_API sp_status sp_cl_event_wrap(sp_cl_context *context, struct _cl_event *event, sp_point *out);
 
 /* A user event, which commands can wait for and the host signals.
- * Returns: SP_OK; INVALID_ARGUMENT; OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED. Since: 0.2 */
+ * Returns: SP_OK; INVALID_ARGUMENT; OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_user_event(sp_cl_context *context, sp_point *out);
 
 /* Completes a point of sp_cl_user_event(): SP_OK reaches it; a negative status fails it, and waits
  * give FAILED with that cause. Commands that wait for a failed event end with errors of their own.
  * Returns: SP_OK; INVALID_ARGUMENT (a positive status, or not such a point); INVALID_STATE if it
- *   was set before; BACKEND; FORKED. Since: 0.2 */
+ *   was set before; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_user_event_set(const sp_point *point, sp_status status);
 
 /* ---- Semaphores (cl_khr_semaphore) --------------------------------------------------------- */
@@ -119,22 +119,22 @@ typedef struct sp_cl_semaphore sp_cl_semaphore;
  * Ownership: *out is a new reference: sp_cl_semaphore_unref().
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_HANDLE; NOT_SUPPORTED naming the missing extension;
  *   SYSTEM; OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED. On error the fd is still the caller's,
- *   and open. Since: 0.2 */
+ *   and open. Since: 0.1 */
 SP_API sp_status sp_cl_semaphore_import(sp_cl_context *context,
                                         const sp_cl_semaphore_import_desc *desc,
                                         sp_cl_semaphore **out);
 
 /* A cl_semaphore_khr that the user has: binary. Retained.
  * Returns: SP_OK; INVALID_ARGUMENT; NOT_SUPPORTED; OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED.
- * Since: 0.2 */
+ * Since: 0.1 */
 SP_API sp_status sp_cl_semaphore_wrap(sp_cl_context *context, struct _cl_semaphore_khr *semaphore,
                                       sp_cl_semaphore **out);
 
-/* The semaphore lives until its last point, too, is released. NULL is allowed. Since: 0.2 */
+/* The semaphore lives until its last point, too, is released. NULL is allowed. Since: 0.1 */
 SP_API sp_cl_semaphore *sp_cl_semaphore_ref(sp_cl_semaphore *semaphore);
 SP_API void sp_cl_semaphore_unref(sp_cl_semaphore *semaphore);
 
-/* The native handle. Returns a borrowed handle; NULL for NULL. Since: 0.2 */
+/* The native handle. Returns a borrowed handle; NULL for NULL. Since: 0.1 */
 SP_API struct _cl_semaphore_khr *sp_cl_semaphore_handle(const sp_cl_semaphore *semaphore);
 
 /* One signal that the other side submits. Without flags this asserts that it is submitted already;
@@ -142,7 +142,7 @@ SP_API struct _cl_semaphore_khr *sp_cl_semaphore_handle(const sp_cl_semaphore *s
  * semaphore that nobody has waited for becomes INVALID_STATE.
  * Ownership: *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own is pending;
- *   OUT_OF_MEMORY; FORKED. Since: 0.2 */
+ *   OUT_OF_MEMORY; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, sp_point *out);
 
 /* ---- Waits and signals on the device ------------------------------------------------------- */
@@ -150,7 +150,7 @@ SP_API sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, 
 /* Signals the semaphore after all work enqueued to the queue so far, then flushes. `out` is
  * optional; without it the signal is the other side's to wait for.
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; INVALID_STATE (a signal is pending and nobody
- *   waits for it yet); OUT_OF_MEMORY; BACKEND; FORKED. On error: *out is unchanged. Since: 0.2 */
+ *   waits for it yet); OUT_OF_MEMORY; BACKEND; FORKED. On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
                                               struct _cl_command_queue *queue,
                                               sp_cl_semaphore *semaphore, sp_point *out);
@@ -162,13 +162,13 @@ SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
  *   is not set): nothing was enqueued; INVALID_STATE (claimed by another wait); WRONG_CONTEXT (a
  *   point, or a queue, of another cl_context); BACKEND_MISMATCH (a point of another API);
  *   INVALID_ARGUMENT; FAILED: the event has failed, and nothing was enqueued; OUT_OF_MEMORY;
- *   BACKEND; FORKED. Since: 0.2 */
+ *   BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_queue_wait(sp_cl_context *context, struct _cl_command_queue *queue,
                                   const sp_point *point);
 
 /* ---- From points to native objects --------------------------------------------------------- */
 
-/* Borrowed; NULL if the point is not one. Since: 0.2 */
+/* Borrowed; NULL if the point is not one. Since: 0.1 */
 SP_API struct _cl_event *sp_cl_event_from_point(const sp_point *point);
 SP_API struct _cl_semaphore_khr *sp_cl_semaphore_from_point(const sp_point *point);
 

@@ -71,7 +71,7 @@ typedef struct sp_gl_context_desc {
  * Ownership: borrows the native context until sp_gl_context_destroy().
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT: none is current; NOT_SUPPORTED naming the
  *   missing function or version (OpenGL 3.2, OpenGL ES 3.0, GL_ARB_sync, GL_APPLE_sync or
- *   EGL_KHR_fence_sync: one is needed); OUT_OF_MEMORY. On error: *out is unchanged. Since: 0.2 */
+ *   EGL_KHR_fence_sync: one is needed); OUT_OF_MEMORY. On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_context_create(const sp_gl_context_desc *desc, sp_gl_context **out);
 
 /* Ends the library's use of the native context: deletes what was left to delete. Points stay valid:
@@ -80,17 +80,17 @@ SP_API sp_status sp_gl_context_create(const sp_gl_context_desc *desc, sp_gl_cont
  * NULL is SP_OK.
  * Threads: the context, or one it shares with, is current; excludes every other call on it.
  * Returns: SP_OK; WRONG_CONTEXT: nothing was freed, make it current, or see sp_gl_context_lost();
- *   FORKED: memory and handles were freed. Since: 0.2 */
+ *   FORKED: memory and handles were freed. Since: 0.1 */
 SP_API sp_status sp_gl_context_destroy(sp_gl_context *context);
 
 /* Says that the native context is gone, or was reset (robustness): GL objects are forgotten, points
  * not known reached fail with DEVICE_LOST, and no call goes into GL any more. What is left to do is
  * sp_gl_context_destroy(), which then needs no context. NULL is allowed. Any thread.
- * Since: 0.2 */
+ * Since: 0.1 */
 SP_API void sp_gl_context_lost(sp_gl_context *context);
 
 /* Deletes what was released on other threads; every other call with the context current does so,
- * too. Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; FORKED. Since: 0.2 */
+ * too. Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; FORKED. Since: 0.1 */
 SP_API sp_status sp_gl_context_collect(sp_gl_context *context);
 
 typedef struct sp_gl_caps {
@@ -110,7 +110,7 @@ typedef struct sp_gl_caps {
 } sp_gl_caps;
 
 /* What the context can do, read when it was made. Any thread.
- * Returns: SP_OK; INVALID_ARGUMENT. Since: 0.2 */
+ * Returns: SP_OK; INVALID_ARGUMENT. Since: 0.1 */
 SP_API sp_status sp_gl_context_caps(const sp_gl_context *context, sp_gl_caps *caps);
 
 /* ---- Fence syncs: points of kind SP_KIND_OPENGL_SYNC --------------------------------------- */
@@ -124,7 +124,7 @@ enum {
  * Threads: the context is current. Calls no allocator of ours once the context has a spare.
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; NOT_SUPPORTED (SP_GL_EXPORTABLE without native
  *   fences); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; INVALID_STATE after sp_gl_context_lost(); FORKED.
- *   On error: *out is unchanged. Since: 0.2 */
+ *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_context_signal(sp_gl_context *context, uint32_t flags, sp_point *out);
 
 typedef struct sp_gl_sync_wrap_desc {
@@ -139,7 +139,7 @@ typedef struct sp_gl_sync_wrap_desc {
  * fence of this context will be reached; a fence of another context is the caller's to flush there.
  * Threads: the context is current.
  * Returns: SP_OK; INVALID_ARGUMENT (also: it is no sync of this context); WRONG_CONTEXT;
- *   NOT_SUPPORTED (no such syncs here); OUT_OF_MEMORY; INVALID_STATE; FORKED. Since: 0.2 */
+ *   NOT_SUPPORTED (no such syncs here); OUT_OF_MEMORY; INVALID_STATE; FORKED. Since: 0.1 */
 SP_API sp_status sp_gl_sync_wrap(sp_gl_context *context, const sp_gl_sync_wrap_desc *desc,
                                  sp_point *out);
 
@@ -148,14 +148,14 @@ SP_API sp_status sp_gl_sync_wrap(sp_gl_context *context, const sp_gl_sync_wrap_d
  * Threads: any; no context needs to be current.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_HANDLE: not an open sync_file, and not -1;
  *   NOT_SUPPORTED; SYSTEM (no free fd); OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED.
- *   On error the fd is still the caller's, and open. Since: 0.2 */
+ *   On error the fd is still the caller's, and open. Since: 0.1 */
 SP_API sp_status sp_gl_sync_import_fd(sp_gl_context *context, int fd, bool adopt, sp_point *out);
 
 /* A point made with SP_GL_EXPORTABLE, or imported from a sync_file, as a sync_file. It uses nothing
  * up: a fence sync serves any number of waits. Threads: any.
  * Ownership: *fd is a new handle, which the caller closes, or -1: already signalled.
  * Returns: SP_OK; INVALID_ARGUMENT; NOT_SUPPORTED (another kind of point, or not exportable);
- *   SYSTEM; BACKEND; the point's failure; FORKED. On error: *fd is unchanged. Since: 0.2 */
+ *   SYSTEM; BACKEND; the point's failure; FORKED. On error: *fd is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_point_export_sync_fd(const sp_point *point, int *fd);
 
 /* ---- Semaphores: points of kind SP_KIND_OPENGL --------------------------------------------- */
@@ -201,21 +201,21 @@ typedef struct sp_gl_semaphore sp_gl_semaphore;
  * Ownership: *out is a new reference: sp_gl_semaphore_unref().
  * Returns: SP_OK; INVALID_ARGUMENT (also a type that goes with no such handle); WRONG_CONTEXT;
  *   INVALID_HANDLE; NOT_SUPPORTED naming the missing extension; SYSTEM; OUT_OF_MEMORY; BACKEND;
- *   INVALID_STATE; FORKED. On error the fd is still the caller's, and open. Since: 0.2 */
+ *   INVALID_STATE; FORKED. On error the fd is still the caller's, and open. Since: 0.1 */
 SP_API sp_status sp_gl_semaphore_import(sp_gl_context *context,
                                         const sp_gl_semaphore_import_desc *desc,
                                         sp_gl_semaphore **out);
 
-/* The semaphore lives until its last point, too, is released. NULL is allowed. Since: 0.2 */
+/* The semaphore lives until its last point, too, is released. NULL is allowed. Since: 0.1 */
 SP_API sp_gl_semaphore *sp_gl_semaphore_ref(sp_gl_semaphore *semaphore);
 SP_API void sp_gl_semaphore_unref(sp_gl_semaphore *semaphore);
 
-/* The GL name; 0 for NULL, and once the context is gone. Since: 0.2 */
+/* The GL name; 0 for NULL, and once the context is gone. Since: 0.1 */
 SP_API uint32_t sp_gl_semaphore_name(const sp_gl_semaphore *semaphore);
 
 /* A point of a semaphore with values (timeline, D3D12 fence), whoever signals it. Calls no
  * allocator. Any thread. Ownership: *out is a new reference.
- * Returns: SP_OK; INVALID_ARGUMENT (NULL, UINT64_MAX, a binary); FORKED. Since: 0.2 */
+ * Returns: SP_OK; INVALID_ARGUMENT (NULL, UINT64_MAX, a binary); FORKED. Since: 0.1 */
 SP_API sp_status sp_gl_timeline_point(sp_gl_semaphore *semaphore, uint64_t value, sp_point *out);
 
 /* One signal of a binary that the other side submits. Without flags this asserts that it is
@@ -223,7 +223,7 @@ SP_API sp_status sp_gl_timeline_point(sp_gl_semaphore *semaphore, uint64_t value
  * point of the semaphore that nobody has waited for becomes INVALID_STATE. Any thread.
  * Ownership: *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, one with values, other flags); INVALID_STATE if a signal
- *   of our own is pending; OUT_OF_MEMORY; FORKED. Since: 0.2 */
+ *   of our own is pending; OUT_OF_MEMORY; FORKED. Since: 0.1 */
 SP_API sp_status sp_gl_binary_point(sp_gl_semaphore *semaphore, uint32_t flags, sp_point *out);
 
 /* ---- Waits and signals on the device ------------------------------------------------------- */
@@ -235,7 +235,7 @@ SP_API sp_status sp_gl_binary_point(sp_gl_semaphore *semaphore, uint32_t flags, 
  * `out` is optional; without it a binary's signal is the other side's to wait for.
  * Returns: SP_OK; INVALID_ARGUMENT (also a value that does not increase); WRONG_CONTEXT;
  *   INVALID_STATE (binary: a signal is pending and nobody waits for it yet); BACKEND; FORKED.
- *   On error: *out is unchanged. Since: 0.2 */
+ *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_semaphore *semaphore,
                                                 uint64_t value, const sp_gl_barriers *barriers,
                                                 sp_point *out);
@@ -250,13 +250,13 @@ SP_API sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_se
  *   WRONG_CONTEXT (also: the point is of a context that shares nothing with this one);
  *   BACKEND_MISMATCH (a point of another API); DEVICE_MISMATCH (an EGLSync of another display);
  *   NOT_SUPPORTED (an EGLSync, and the display cannot wait for one on the device);
- *   INVALID_ARGUMENT; FAILED or another failure of the point; BACKEND; FORKED. Since: 0.2 */
+ *   INVALID_ARGUMENT; FAILED or another failure of the point; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_gl_context_wait(sp_gl_context *context, const sp_point *point,
                                     const sp_gl_barriers *barriers);
 
 /* ---- From points to native objects --------------------------------------------------------- */
 
-/* Borrowed; NULL, or 0, if the point is not one, and once the context is gone. Since: 0.2 */
+/* Borrowed; NULL, or 0, if the point is not one, and once the context is gone. Since: 0.1 */
 SP_API void *sp_gl_sync_from_point(const sp_point *point);
 SP_API uint32_t sp_gl_semaphore_name_from_point(const sp_point *point);
 

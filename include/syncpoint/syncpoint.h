@@ -275,7 +275,8 @@ SP_API sp_status sp_point_at(const sp_point *point, uint64_t value, sp_point *ou
  * HOST, an unset slot and NULL. Since: 0.1 */
 SP_API sp_backend sp_point_backend(const sp_point *point);
 
-/* The point's waiter. Ownership: returns a borrowed pointer, NULL if the point has none. */
+/* The point's waiter. Ownership: returns a borrowed pointer, NULL if the point has none.
+ * Since: 0.1 */
 SP_API sp_waiter *sp_point_waiter(const sp_point *point);
 
 /* Says that the signal of a point made with SP_POINT_UNSUBMITTED has now been submitted, with
@@ -418,9 +419,9 @@ SP_API void sp_slot_destroy(sp_slot *slot);
 SP_API sp_status sp_slot_point(sp_slot *slot, sp_point *out);
 
 /* Says which point it is, once, and wakes whoever waits. Ownership: keeps a reference of its own.
- * Returns: SP_OK; INVALID_STATE if it was set or failed before (the first one is kept), or if
- *   `point` holds a slot that is not set yet: set that one first (so no slot ever waits for
- *   itself); NOT_SUPPORTED for a carrier; INVALID_ARGUMENT; FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_STATE if it was set or failed before (the first one is kept), if `point`
+ *   holds a slot that is not set yet: set that one first (so no slot ever waits for itself), or if
+ *   slots would lie inside each other more than 16 levels deep; NOT_SUPPORTED for a carrier; INVALID_ARGUMENT; FORKED. Since: 0.1 */
 SP_API sp_status sp_slot_set(sp_slot *slot, const sp_point *point);
 
 /* Resolves the slot with a failure: its points give SP_ERROR_FAILED. As sp_host_timeline_fail().
@@ -433,7 +434,7 @@ SP_API sp_status sp_slot_fail(sp_slot *slot, sp_status cause, const char *messag
 /* What a waiter can do. BLOCK, ARM and GROUP must agree with the table's pointers. */
 enum {
     SP_FEATURE_COUNTING = 1 << 0,  /* has values: sp_point_at() works. Without it: one-shot     */
-    SP_FEATURE_CONSUMING = 1 << 1, /* a device-side wait uses the signal up                     */
+    SP_FEATURE_CONSUMING = 1 << 1, /* one-shot, and a device-side wait uses the signal up       */
     SP_FEATURE_BLOCK = 1 << 2,     /* has block()                                               */
     SP_FEATURE_ARM = 1 << 3,       /* has arm() and disarm()                                    */
     SP_FEATURE_GROUP = 1 << 4,     /* has group() and block_many()                              */
@@ -456,28 +457,30 @@ SP_API void sp_waker_wake(sp_waker *waker);
 /* The operations of a primitive. `value` is 1 for one-shot waiters. All may be called from any
  * thread, several at a time; the library calls them with no lock of its own held. */
 typedef struct sp_waiter_ops {
-    uint32_t size;     /* sizeof(sp_waiter_ops)                                                 */
-    uint32_t features; /* SP_FEATURE_*                                                          */
-    sp_backend backend;
-    const char *name; /* for messages; constant                                                 */
+    uint32_t size;      /* sizeof(sp_waiter_ops)                                                */
+    uint32_t features;  /* SP_FEATURE_*                                                         */
+    sp_backend backend; /* SP_BACKEND_CUSTOM, or the API it belongs to                          */
+    const char *name;   /* Required: for messages; constant                                     */
 
-    /* Required. Where is the primitive now? Counting: *reached = its value; one-shot: 1 once it is
-     * reached, else 0. Never blocks. SP_OK, NOT_SUBMITTED, or an error; one of SP_CLASS_FATAL is
-     * kept as the waiter's failure. */
+    /* Required. Where is the primitive now? Counting: *reached = its value (UINT64_MAX: the device
+     * behind it is gone); one-shot: 1 once it is reached, else 0. Never blocks. SP_OK,
+     * NOT_SUBMITTED, PENDING, or an error; one of SP_CLASS_FATAL is kept as the waiter's failure,
+     * and so is a number that is no status. After an error it is asked once more. */
     sp_status (*probe)(sp_waiter *waiter, uint64_t value, uint64_t *reached);
 
     /* Optional. Blocks until `value` is reached (SP_OK) or failed, or the deadline passed
      * (TIMEOUT). Waking early with TIMEOUT is allowed. */
     sp_status (*block)(sp_waiter *waiter, uint64_t value, uint64_t deadline_ns);
 
-    /* Optional, both or none. From arm() on, wake `waker` when `value` is reached or failed; SP_OK
+    /* Optional, both or none. Waits for any of several use it, and poll with a growing sleep what
+     * has none. From arm() on, wake `waker` when `value` is reached or failed; SP_OK
      * also if it already is, then wake at once. After disarm() returns, do not touch it. */
     sp_status (*arm)(sp_waiter *waiter, uint64_t value, sp_waker *waker);
     void (*disarm)(sp_waiter *waiter, sp_waker *waker);
 
-    /* Optional, both or none. Waiters with the same non-NULL group can be waited on in one call:
-     * block_many() blocks until all or any of the values are reached; SP_OK, TIMEOUT or an error.
-     * It need not say which: the library probes. */
+    /* Optional, both or none. Waiters of this table with the same non-NULL group can be waited on
+     * in one call: block_many() blocks until all or any of the values are reached; SP_OK, TIMEOUT
+     * or an error. It need not say which: the library probes. */
     const void *(*group)(sp_waiter *waiter);
     sp_status (*block_many)(sp_waiter *const *waiters, const uint64_t *values, size_t count,
                             sp_wait_mode mode, uint64_t deadline_ns);
@@ -500,6 +503,12 @@ struct sp_waiter {
     void *reserved;
 };
 
+/* For a function of the table that is about to return an error: what sp_last_error() shall say.
+ * Without it the library makes a sentence up. A `cause` of SP_OK stands for `status`.
+ * Ownership: duplicates the record; native_call must be a constant.
+ * Returns: error->status; INVALID_ARGUMENT (NULL, or a status that is not negative). Since: 0.1 */
+SP_API sp_status sp_error_set(const sp_error *error);
+
 /* Prepares a waiter with one reference, nothing reached, no failure. `ops` is borrowed for good.
  * Returns: SP_OK; INVALID_ARGUMENT if a feature and its pointers disagree, a required pointer is
  *   missing or the size is unknown: sp_last_error() says which. Since: 0.1 */
@@ -514,8 +523,10 @@ SP_API void sp_waiter_unref(sp_waiter *waiter);
 SP_API void sp_waiter_reached(sp_waiter *waiter, uint64_t value);
 
 /* Marks values >= `from` (0: all that are not known reached) as failed, for good. The status that
- * waits return is error->status. The first cause is kept. Wakes nobody. `error` is duplicated.
- * Returns: SP_OK; INVALID_ARGUMENT (NULL, or error->status not negative). Since: 0.1 */
+ * waits return is error->status; a `cause` of SP_OK stands for it. The first cause is kept. Wakes
+ * nobody. `error` is duplicated.
+ * Returns: SP_OK; INVALID_ARGUMENT (NULL, error->status not negative, `from` UINT64_MAX).
+ * Since: 0.1 */
 SP_API sp_status sp_waiter_fail(sp_waiter *waiter, uint64_t from, const sp_error *error);
 
 /* Was the waiter made before a fork() that this process is the child of? Since: 0.1 */

@@ -43,8 +43,8 @@ typedef struct sp_vk_device_desc {
      * enabled. Optional, borrowed for the call. Without it: timelineSemaphore is taken as enabled,
      * synchronization2 as not, and the fd functions are used if vkGetDeviceProcAddr has them. */
     const VkDeviceCreateInfo *create_info;
-    /* VkApplicationInfo::apiVersion of the instance; 0: 1.1. The lower of this and the device's
-     * version decides between core functions and KHR ones. */
+    /* VkApplicationInfo::apiVersion of the instance. The lower of this and the device's version
+     * decides between core functions and KHR ones. 0: whichever names the device has. */
     uint32_t api_version;
     sp_log log; /* Optional */
 } sp_vk_device_desc;
@@ -87,7 +87,7 @@ SP_API sp_status sp_vk_device_semaphore_caps(sp_vk_device *device, VkSemaphoreTy
 /* The library's view of one VkQueue. Thread-safety: any thread. */
 typedef struct sp_vk_queue sp_vk_queue;
 
-#define SP_VK_MAX_QUEUES 16 /* sp_vk_queue objects alive on one sp_vk_device */
+#define SP_VK_MAX_QUEUES 16 /* VkQueues that one sp_vk_device serves at a time */
 
 typedef struct sp_vk_queue_desc {
     size_t size;   /* sizeof(sp_vk_queue_desc)                                                  */
@@ -98,15 +98,15 @@ typedef struct sp_vk_queue_desc {
     void *user; /* Optional, borrowed */
 } sp_vk_queue_desc;
 
-/* Several sp_vk_queue over one VkQueue are fine if they share the lock.
+/* Several sp_vk_queue over one VkQueue are fine if they share the lock: their work is in one order.
  * Ownership: borrows the VkQueue until sp_vk_queue_destroy(). The first queue of a device is also
  * the one that host waits on imported or wrapped binary semaphores are submitted to.
- * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if SP_VK_MAX_QUEUES are alive; OUT_OF_MEMORY;
+ * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if SP_VK_MAX_QUEUES are in use; OUT_OF_MEMORY;
  *   DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_vk_queue_create(sp_vk_device *device, const sp_vk_queue_desc *desc,
                                     sp_vk_queue **out);
 
-/* Waits until the library's own submits to this queue are done, then frees it and whatever was
+/* Waits until the library's own submits to this VkQueue are done, then frees it and whatever was
  * released while they ran. Its points stay.
  * Blocking: up to the timeout. NULL is SP_OK.
  * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.1 */
@@ -139,11 +139,12 @@ SP_API sp_status sp_vk_queue_signal_semaphore(sp_vk_queue *queue, sp_vk_semaphor
                                               uint64_t value, sp_point *out);
 
 /* Makes all work submitted to the queue later wait, on the device, for the point: a Vulkan point
- * of this device, a chain of such, or one that needs no wait (NOOP, CPU, or known reached and not
- * a binary: SP_OK without a submit).
+ * of this device, a chain of such or a slot that is set to one, or any point that needs no wait
+ * (NOOP, CPU, or known reached and not a binary: SP_OK without a submit). For a point of another
+ * API wait on the host first.
  * A binary's signal is claimed: used up by this wait, or given back if the submit fails.
  * A timeline may be waited on before its signal is submitted.
- * Returns: SP_OK; NOT_SUBMITTED (binary: its signal, or something that depends on, is not known to
+ * Returns: SP_OK; NOT_SUBMITTED (binary: its signal, or something that it depends on, is not known to
  *   be submitted; a slot that is not set): nothing was submitted; INVALID_STATE (binary: claimed
  *   by another wait; a value of this queue's own timeline that only a later submit could signal);
  *   BACKEND_MISMATCH (a point of another API); DEVICE_MISMATCH; INVALID_ARGUMENT (NULL, or a value

@@ -34,14 +34,27 @@ sp_status sp_fail_native(sp_status status, sp_backend backend, int64_t code, con
 /* Fills a record without making it the last error. */
 void sp_error_format(sp_error *error, sp_status status, const char *format, ...) SP_PRINTF(3, 4);
 
-/* For a status that came from a table which the user wrote: keeps the last error if it is about
- * this status, else makes one up. */
-sp_status sp_fail_as_told(sp_status status, const char *who);
+/* Tells whether the last error was set meanwhile: it then has another number. Never 0. */
+uint32_t sp_error_number(void);
+
+/* For an error that a function of a user's table returned: keeps the last error if the function set
+ * it for this status, else makes one up. `number` is sp_error_number() from before the call; 0: the
+ * table is ours and has set it. */
+sp_status sp_fail_as_told(sp_status status, const sp_waiter_ops *ops, uint32_t number);
 
 /* Makes a stored record the last error and returns its status. */
 sp_status sp_fail_with(const sp_error *error);
 
 void sp_log_message(const sp_log *log, sp_log_level level, const char *format, ...) SP_PRINTF(3, 4);
+
+sp_status sp_fail_size(const char *function, const char *object, size_t size, size_t wanted);
+
+/* The version of a struct that the caller filled in. */
+#define SP_CHECK_SIZE(object)                                                                      \
+    do {                                                                                           \
+        if ((object)->size != sizeof(*(object)))                                                   \
+            return sp_fail_size(__func__, #object, (object)->size, sizeof(*(object)));             \
+    } while (0)
 
 #define SP_CHECK_ARGUMENT(condition, message)                                                      \
     do {                                                                                           \
@@ -54,7 +67,8 @@ void sp_log_message(const sp_log *log, sp_log_level level, const char *format, .
 /* Internal features, refused from outside. */
 enum {
     SP_FEATURE_COMPOSITE = 1 << 16, /* ops is a sp_composite_ops                                */
-    SP_FEATURE_ONESHOT = 1 << 17    /* the waiter is a sp_oneshot                               */
+    SP_FEATURE_ONESHOT = 1 << 17,   /* the waiter is a sp_oneshot                               */
+    SP_FEATURE_USER_MADE = 1 << 18  /* the table is the user's                                  */
 };
 
 /* Chains and slots: made of other points. */
@@ -119,9 +133,11 @@ static inline sp_status sp_waiter_probe(sp_waiter *waiter, uint64_t value)
     return sp_waiter_note_probe(waiter, value, status, reached);
 }
 
-/* Keeps an error that will not go away as the waiter's failure. Returns what the caller shall say:
- * `status`, or SP_OK if the value turns out to be reached. */
-sp_status sp_waiter_keep_error(sp_waiter *waiter, uint64_t value, sp_status status);
+/* Keeps an error that will not go away as the waiter's failure; `number` is as for
+ * sp_fail_as_told(). Returns what the caller shall say: the error, or SP_OK if the value turns out
+ * to be reached. */
+sp_status sp_waiter_keep_error(sp_waiter *waiter, uint64_t value, sp_status status,
+                               uint32_t number);
 
 /* ---- One-shot signals (oneshot.c) ---- */
 
@@ -172,8 +188,8 @@ void sp_pool_empty(sp_pool *pool); /* frees them all */
  * waited on. `waiter` is NULL for a point that is complete. */
 sp_status sp_point_check(const sp_point *point, sp_waiter **waiter);
 
-/* Chains and slots in order: calls back for each leaf that is not known reached. Stops at the first
- * status that is not SP_OK and returns it. NOT_SUBMITTED for an unset slot. */
+/* (leaves.c) Chains and slots in order: calls back for each leaf that is not known reached. Stops at
+ * the first status that is not SP_OK and returns it. NOT_SUBMITTED for an unset slot. */
 sp_status sp_point_visit_leaves(const sp_point *point,
                                 sp_status (*visit)(void *user, const sp_point *leaf), void *user);
 

@@ -22,9 +22,10 @@ static const status_row status_rows[] = {
 #undef STATUS_ROW
 };
 
+static const status_row unknown = {SP_OK, SP_CLASS_FATAL, "SP_UNKNOWN", "not a known status"};
+
 static const status_row *find_status(sp_status status)
 {
-    static const status_row unknown = {SP_OK, SP_CLASS_FATAL, "SP_UNKNOWN", "not a known status"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(status_rows); i++) {
         if (status_rows[i].status == status)
             return &status_rows[i];
@@ -50,6 +51,20 @@ const sp_error *sp_last_error(void)
     return &last_error;
 }
 
+/* Grows whenever the last error is set; never 0. */
+static _Thread_local uint32_t last_error_number = 1;
+
+uint32_t sp_error_number(void)
+{
+    return last_error_number;
+}
+
+static sp_error *new_last_error(void)
+{
+    last_error_number += last_error_number == UINT32_MAX ? 2 : 1;
+    return &last_error;
+}
+
 static void fill_error(sp_error *error, sp_status status, const char *format, va_list args)
 {
     memset(error, 0, sizeof(*error));
@@ -71,9 +86,17 @@ sp_status sp_fail(sp_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fill_error(&last_error, status, format, args);
+    fill_error(new_last_error(), status, format, args);
     va_end(args);
     return status;
+}
+
+sp_status sp_fail_size(const char *function, const char *object, size_t size, size_t wanted)
+{
+    return sp_fail(SP_ERROR_INVALID_ARGUMENT,
+                   "%s: %s->size is %zu and must be %zu: zero the struct, then set size to its "
+                   "sizeof",
+                   function, object, size, wanted);
 }
 
 sp_status sp_fail_native(sp_status status, sp_backend backend, int64_t code, const char *call,
@@ -81,7 +104,7 @@ sp_status sp_fail_native(sp_status status, sp_backend backend, int64_t code, con
 {
     va_list args;
     va_start(args, format);
-    fill_error(&last_error, status, format, args);
+    fill_error(new_last_error(), status, format, args);
     va_end(args);
     last_error.backend = backend;
     last_error.native_code = code;
@@ -89,18 +112,35 @@ sp_status sp_fail_native(sp_status status, sp_backend backend, int64_t code, con
     return status;
 }
 
-sp_status sp_fail_as_told(sp_status status, const char *who)
+sp_status sp_fail_as_told(sp_status status, const sp_waiter_ops *ops, uint32_t number)
 {
-    if (last_error.status != status)
-        sp_fail(status, "%s: %s", who, sp_status_text(status));
+    if (status >= 0 || find_status(status) == &unknown) {
+        return sp_fail_native(SP_ERROR_BACKEND, ops->backend, status, NULL,
+                              "%s: a function of its table returned %d, which is no status for it",
+                              ops->name, (int)status);
+    }
+    if (number == last_error_number || last_error.status != status) {
+        sp_fail_native(status, ops->backend, 0, NULL, "%s: %s", ops->name, sp_status_text(status));
+    }
     return status;
 }
 
 sp_status sp_fail_with(const sp_error *error)
 {
     if (error != &last_error)
-        last_error = *error;
+        *new_last_error() = *error;
     return error->status;
+}
+
+sp_status sp_error_set(const sp_error *error)
+{
+    SP_CHECK_ARGUMENT(error, "error is required");
+    SP_CHECK_ARGUMENT(error->status < 0, "an error has a negative status");
+    sp_error told = *error;
+    if (told.cause == SP_OK)
+        told.cause = told.status;
+    told.message[sizeof(told.message) - 1] = '\0';
+    return sp_fail_with(&told);
 }
 
 void sp_log_message(const sp_log *log, sp_log_level level, const char *format, ...)

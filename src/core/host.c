@@ -8,9 +8,10 @@
 
 struct sp_host_timeline {
     sp_waiter base;
-    uint64_t
-        value; /* written under the lock of `watch`, read without                                      */
     sp_watch watch;
+    /* Written under the lock of `watch`; the value is read without. */
+    uint64_t value;
+    bool failed;
 };
 
 static sp_host_timeline *host_of(sp_waiter *waiter)
@@ -86,9 +87,10 @@ sp_status sp_host_timeline_create(uint64_t initial_value, sp_host_timeline **out
 static bool fail_and_wake(sp_host_timeline *timeline, const sp_error *error)
 {
     sp_os_mutex_lock(&timeline->watch.mutex);
-    bool first = sp_load64(&timeline->base.failed_from) == UINT64_MAX;
+    bool first = !timeline->failed;
     if (first) {
         sp_waiter_reached(&timeline->base, timeline->value);
+        timeline->failed = true;
         sp_waiter_fail(&timeline->base, 0, error);
         sp_watch_wake_locked(&timeline->watch, UINT64_MAX);
     }
@@ -127,7 +129,7 @@ sp_status sp_host_timeline_point(sp_host_timeline *timeline, uint64_t value, sp_
 
 static sp_status signal_locked(sp_host_timeline *timeline, uint64_t value)
 {
-    if (sp_load64(&timeline->base.failed_from) != UINT64_MAX)
+    if (timeline->failed)
         return sp_fail(SP_ERROR_INVALID_STATE, "the host timeline has failed: make a new one");
     if (value <= timeline->value)
         return sp_fail(SP_ERROR_INVALID_ARGUMENT,

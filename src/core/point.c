@@ -4,6 +4,7 @@
  */
 #include "core.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -160,27 +161,6 @@ sp_status sp_point_check(const sp_point *point, sp_waiter **waiter)
                    sp_kind_name((sp_kind)point->kind));
 }
 
-sp_status sp_point_visit_leaves(const sp_point *point,
-                                sp_status (*visit)(void *user, const sp_point *leaf), void *user)
-{
-    if (!point->waiter || sp_waiter_known_reached(point->waiter, sp_point_target(point)))
-        return SP_OK;
-    sp_status failed = sp_waiter_check_failed(point->waiter, sp_point_target(point));
-    if (failed != SP_OK)
-        return failed;
-    if (sp_point_is_chain(point)) {
-        sp_status status = sp_point_visit_leaves(sp_chain_first(point), visit, user);
-        if (status != SP_OK)
-            return status;
-        return sp_point_visit_leaves(sp_chain_then(point), visit, user);
-    }
-    if (sp_point_is_slot(point)) {
-        const sp_point *target = sp_slot_target(point);
-        return target ? sp_point_visit_leaves(target, visit, user) : SP_NOT_SUBMITTED;
-    }
-    return visit(user, point);
-}
-
 /* ---- Description ---- */
 
 static const char *known_state(const sp_point *point)
@@ -197,25 +177,38 @@ static const char *known_state(const sp_point *point)
     return "not known reached";
 }
 
+/* "vulkan timeline", "host", "d3d12 carrier", or what a user calls their own. */
+static void print_sort(const sp_point *point, char *text, size_t size)
+{
+    const char *name = sp_kind_name((sp_kind)point->kind);
+    const char *sort = "";
+    if (point->kind == SP_KIND_CUSTOM && point->waiter)
+        name = point->waiter->ops->name;
+    else if (point->flags & SP_POINT_CARRIER)
+        sort = " carrier";
+    else if (point->flags & SP_POINT_BINARY)
+        sort = " binary";
+    else if (point->flags & SP_POINT_HAS_VALUE)
+        sort = " timeline";
+    snprintf(text, size, "%s%s", name, sort);
+}
+
 size_t sp_point_describe(const sp_point *point, char *text, size_t size)
 {
     char none[1];
+    char sort[64];
+    char handle[24] = "";
+    char value[32] = "";
     if (!text || size == 0) {
         text = none;
         size = sizeof(none);
     }
-    int length;
     if (!point)
-        length = snprintf(text, size, "no point");
-    else if (point->flags & SP_POINT_HAS_VALUE)
-        length =
-            snprintf(text, size, "%s%s 0x%llx value %llu, %s", sp_kind_name((sp_kind)point->kind),
-                     point->flags & SP_POINT_CARRIER ? " carrier" : "",
-                     (unsigned long long)point->raw.words[0], (unsigned long long)point->value,
-                     known_state(point));
-    else
-        length = snprintf(text, size, "%s%s%s, %s", sp_kind_name((sp_kind)point->kind),
-                          point->flags & SP_POINT_CARRIER ? " carrier" : "",
-                          point->flags & SP_POINT_BINARY ? " binary" : "", known_state(point));
-    return length < 0 ? 0 : (size_t)length;
+        return (size_t)snprintf(text, size, "no point");
+    print_sort(point, sort, sizeof(sort));
+    if (point->raw.words[0])
+        snprintf(handle, sizeof(handle), " 0x%" PRIx64, point->raw.words[0]);
+    if (point->flags & SP_POINT_HAS_VALUE)
+        snprintf(value, sizeof(value), " value %" PRIu64, point->value);
+    return (size_t)snprintf(text, size, "%s%s%s, %s", sort, handle, value, known_state(point));
 }

@@ -149,6 +149,8 @@ static int slot_levels(const sp_point *point)
 {
     if (sp_point_is_slot(point)) {
         const sp_point *target = sp_slot_target(point);
+        if (!target && sp_load64(&point->waiter->failed_from) != UINT64_MAX)
+            return 1; /* it never will be: its failure travels on */
         int inner = target ? slot_levels(target) : LEVELS_NOT_SET;
         return inner < 0 ? inner : inner + 1;
     }

@@ -111,11 +111,12 @@ sp_status sp_point_block_slice(const sp_point *leaf, uint64_t deadline_ns, sp_ba
         return SP_OK;
     }
     uint64_t target = sp_point_target(leaf);
+    uint32_t number = sp_error_number();
     sp_status status = waiter->ops->block(waiter, target, slice_end);
     if (status == SP_OK)
         sp_waiter_reached(waiter, target);
     else if (status < 0)
-        return sp_waiter_keep_error(waiter, target, status);
+        return sp_waiter_keep_error(waiter, target, status, number);
     else
         sp_pause_between_slices(deadline_ns);
     return SP_OK;
@@ -179,6 +180,6 @@ sp_status sp_wait_timeout(const sp_point *point, uint64_t timeout_ns)
 sp_status sp_wait_with(const sp_point *point, const sp_wait_options *options)
 {
     SP_CHECK_ARGUMENT(options, "options are required");
-    SP_CHECK_ARGUMENT(options->size == sizeof(*options), "options->size is not its size");
+    SP_CHECK_SIZE(options);
     return wait_for(point, options->timeout_ns, options->spin_ns);
 }

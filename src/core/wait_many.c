@@ -88,7 +88,7 @@ static void disarm(entry *e)
 /* Looks at every point. PENDING: go on waiting; else the wait is over, with that status. */
 static sp_status look(many *m)
 {
-    sp_status failure = SP_OK;
+    sp_error failure = {.status = SP_OK};
     m->pending = 0;
     m->all_unsubmitted = true;
     for (size_t i = 0; i < m->count; i++) {
@@ -103,8 +103,8 @@ static sp_status look(many *m)
             m->index = i;
             return SP_OK;
         }
-        if (status < 0 && failure == SP_OK) {
-            failure = status;
+        if (status < 0 && failure.status == SP_OK) {
+            failure = *sp_last_error();
             m->index = i;
             if (m->mode == SP_WAIT_ALL)
                 break;
@@ -113,8 +113,8 @@ static sp_status look(many *m)
             m->first_pending = i;
         m->all_unsubmitted = m->all_unsubmitted && status != SP_PENDING;
     }
-    if (failure != SP_OK)
-        return failure;
+    if (failure.status != SP_OK)
+        return sp_fail_with(&failure);
     return m->pending ? SP_PENDING : SP_OK;
 }
 
@@ -122,6 +122,7 @@ static sp_status look(many *m)
 static const void *common_group(many *m)
 {
     const void *common = NULL;
+    const sp_waiter_ops *ops = NULL;
     size_t n = 0;
     for (size_t i = 0; i < m->count; i++) {
         const sp_point *leaf = m->entries[i].leaf;
@@ -130,9 +131,11 @@ static const void *common_group(many *m)
         sp_waiter *waiter = leaf->waiter;
         uint32_t wanted = waiter->features & (SP_FEATURE_GROUP | SP_FEATURE_POLL);
         const void *group = wanted == SP_FEATURE_GROUP ? waiter->ops->group(waiter) : NULL;
-        if (!group || (common && group != common))
+        /* Tables of different makers may have one key by chance. */
+        if (!group || (common && (group != common || waiter->ops != ops)))
             return NULL;
         common = group;
+        ops = waiter->ops;
         m->waiters[n] = waiter;
         m->values[n++] = sp_point_target(leaf);
     }
@@ -153,8 +156,9 @@ static sp_status start_consuming(sp_waiter *waiter, const sp_point *leaf)
     if ((waiter->features & wanted) != wanted)
         return SP_OK;
     uint64_t target = sp_point_target(leaf);
+    uint32_t number = sp_error_number();
     sp_status status = waiter->ops->block(waiter, target, sp_os_now_ns());
-    return status < 0 ? sp_waiter_keep_error(waiter, target, status) : SP_OK;
+    return status < 0 ? sp_waiter_keep_error(waiter, target, status, number) : SP_OK;
 }
 
 static sp_status start_all_consuming(many *m)
@@ -200,16 +204,19 @@ static void sleep_until_woken(many *m)
 /* An error of the group is one of its members': looking at them tells which and why. */
 static sp_status block_on_group(many *m, const sp_waiter_ops *ops)
 {
+    uint32_t number = sp_error_number();
     sp_status status = ops->block_many(m->waiters, m->values, m->pending, m->mode, slice_end(m));
     if (status == SP_TIMEOUT)
         sp_pause_between_slices(m->deadline_ns);
     if (status >= 0)
         return SP_OK;
+    sp_fail_as_told(status, ops, number);
+    sp_error error = *sp_last_error();
     sp_status found = look(m);
     if (found != SP_PENDING)
         return found < 0 ? found : SP_OK;
     m->index = m->first_pending;
-    return sp_fail_as_told(status, ops->name);
+    return sp_fail_with(&error);
 }
 
 /* Blocks for one slice at most. Only an error is worth telling: the caller looks again. */

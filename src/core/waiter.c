@@ -17,12 +17,10 @@ static sp_error lost_cause = {
     .message = "the primitive failed; there was no memory left to keep the cause",
 };
 
-static const char *check_pair(uint32_t features, uint32_t feature, bool first, bool second)
+static bool agree(uint32_t features, uint32_t feature, bool first, bool second)
 {
     bool wanted = (features & feature) != 0;
-    if (first == wanted && second == wanted)
-        return NULL;
-    return wanted ? "a feature without its function" : "a function without its feature";
+    return first == wanted && second == wanted;
 }
 
 /* Why the table cannot be used, or NULL. */
@@ -30,17 +28,21 @@ static const char *check_ops(const sp_waiter_ops *ops)
 {
     if (ops->size != sizeof(sp_waiter_ops))
         return "size is not sizeof(sp_waiter_ops)";
-    bool composite = (ops->features & SP_FEATURE_COMPOSITE) != 0;
-    if (!ops->destroy || !ops->name || (!ops->probe && !composite))
-        return "probe, destroy and name are required";
-    const char *why = check_pair(ops->features, SP_FEATURE_BLOCK, ops->block, ops->block);
-    if (!why)
-        why = check_pair(ops->features, SP_FEATURE_ARM, ops->arm, ops->disarm);
-    if (!why)
-        why = check_pair(ops->features, SP_FEATURE_GROUP, ops->group, ops->block_many);
-    if (!why && (ops->features & SP_FEATURE_COUNTING) && (ops->features & SP_FEATURE_CONSUMING))
-        why = "COUNTING and CONSUMING exclude each other";
-    return why;
+    if (!ops->name)
+        return "name is required";
+    if (!ops->destroy)
+        return "destroy is required";
+    if (!ops->probe && !(ops->features & SP_FEATURE_COMPOSITE))
+        return "probe is required";
+    if (!agree(ops->features, SP_FEATURE_BLOCK, ops->block, ops->block))
+        return "SP_FEATURE_BLOCK and block() go together, and one is missing";
+    if (!agree(ops->features, SP_FEATURE_ARM, ops->arm, ops->disarm))
+        return "SP_FEATURE_ARM, arm() and disarm() go together, and one is missing";
+    if (!agree(ops->features, SP_FEATURE_GROUP, ops->group, ops->block_many))
+        return "SP_FEATURE_GROUP, group() and block_many() go together, and one is missing";
+    if ((ops->features & SP_FEATURE_COUNTING) && (ops->features & SP_FEATURE_CONSUMING))
+        return "COUNTING and CONSUMING exclude each other";
+    return NULL;
 }
 
 void sp_waiter_setup(sp_waiter *waiter, const sp_waiter_ops *ops)
@@ -67,6 +69,7 @@ sp_status sp_waiter_init(sp_waiter *waiter, const sp_waiter_ops *ops)
     if (why)
         return sp_fail(SP_ERROR_INVALID_ARGUMENT, "sp_waiter_init: %s", why);
     sp_waiter_setup(waiter, ops);
+    waiter->features |= SP_FEATURE_USER_MADE;
     return SP_OK;
 }
 
@@ -126,6 +129,9 @@ static sp_error *duplicate_error(const sp_error *error)
     if (!copy)
         return &lost_cause;
     *copy = *error;
+    if (copy->cause == SP_OK)
+        copy->cause = copy->status;
+    copy->message[sizeof(copy->message) - 1] = '\0';
     return copy;
 }
 
@@ -133,6 +139,7 @@ sp_status sp_waiter_fail(sp_waiter *waiter, uint64_t from, const sp_error *error
 {
     SP_CHECK_ARGUMENT(waiter && error, "waiter and error are required");
     SP_CHECK_ARGUMENT(error->status < 0, "a failure has a negative status");
+    SP_CHECK_ARGUMENT(from != UINT64_MAX, "UINT64_MAX is not a value: nothing would fail");
     sp_error *copy = duplicate_error(error);
     sp_os_spin_lock(&waiter->lock);
     if (from <= waiter->reached)
@@ -157,9 +164,9 @@ sp_status sp_waiter_fail_as_stored(sp_waiter *waiter)
     return sp_fail_with(failure);
 }
 
-sp_status sp_waiter_keep_error(sp_waiter *waiter, uint64_t value, sp_status status)
+sp_status sp_waiter_keep_error(sp_waiter *waiter, uint64_t value, sp_status status, uint32_t number)
 {
-    sp_fail_as_told(status, waiter->ops->name);
+    status = sp_fail_as_told(status, waiter->ops, number);
     if (sp_status_class(status) != SP_CLASS_FATAL || status == SP_ERROR_FORKED)
         return status;
     sp_error error = *sp_last_error();
@@ -167,13 +174,33 @@ sp_status sp_waiter_keep_error(sp_waiter *waiter, uint64_t value, sp_status stat
     return sp_waiter_known_reached(waiter, value) ? SP_OK : sp_fail_with(&error);
 }
 
+/* What counters read when the device behind them was removed. */
+static sp_status keep_removed(sp_waiter *waiter, uint64_t value)
+{
+    sp_fail_native(SP_ERROR_DEVICE_LOST, waiter->ops->backend, 0, NULL,
+                   "%s: the counter is UINT64_MAX: the device that signals it is gone",
+                   waiter->ops->name);
+    return sp_waiter_keep_error(waiter, value, SP_ERROR_DEVICE_LOST, 0);
+}
+
 sp_status sp_waiter_note_probe(sp_waiter *waiter, uint64_t value, sp_status status,
                                uint64_t reached)
 {
-    if (status < 0)
-        return sp_waiter_keep_error(waiter, value, status);
-    if (status != SP_OK)
+    uint32_t number = 0;
+    if (status < 0 && (waiter->features & SP_FEATURE_USER_MADE)) {
+        /* The hot paths do not watch what a probe says about its error: ask once more. */
+        number = sp_error_number();
+        reached = 0;
+        status = waiter->ops->probe(waiter, value, &reached);
+    }
+    if (status == SP_OK && reached == UINT64_MAX)
+        return keep_removed(waiter, value);
+    if (status == SP_NOT_SUBMITTED)
         return status;
+    if (status == SP_PENDING || status == SP_TIMEOUT || (status == SP_OK && reached < value))
+        return SP_PENDING;
+    if (status != SP_OK)
+        return sp_waiter_keep_error(waiter, value, status, number);
     sp_waiter_reached(waiter, reached);
     /* A failure may have come between: then that is the answer, for good. */
     return sp_waiter_check_failed(waiter, value);

@@ -100,8 +100,8 @@ static sp_status vulkan_producer_complete(sp_synchronizer *synchronizer, const s
         return SP_OK;
     if (frame->kind != SP_FRAME_VULKAN_OPAQUE_FD)
         return sp_fail(SP_ERROR_INVALID_FRAME,
-                       "the vulkan synchronizer takes opaque-fd frames, this one is of kind %d",
-                       (int)frame->kind);
+                       "the vulkan synchronizer takes vulkan-opaque-fd frames, this one is %s",
+                       sp_frame_kind_name(frame->kind));
     if (frame->semaphore_fd < 0)
         return sp_fail(SP_ERROR_INVALID_HANDLE,
                        "the frame says explicit-external-semaphore and brings no semaphore_fd");
@@ -117,8 +117,6 @@ static sp_status vulkan_producer_complete(sp_synchronizer *synchronizer, const s
         return status;
     }
     append_gate(vulkan, gate);
-    if (frame->adopt_fd)
-        sp_os_fd_close(frame->semaphore_fd);
     return SP_OK;
 }
 
@@ -130,8 +128,8 @@ static sp_status vulkan_consumer_ready(sp_synchronizer *synchronizer, const sp_t
         texture->kind == SP_FRAME_VULKAN_OPAQUE_FD)
         return SP_OK;
     return sp_fail(SP_ERROR_INVALID_FRAME,
-                   "the vulkan synchronizer takes opaque-fd textures, this one is of kind %d",
-                   (int)texture->kind);
+                   "the vulkan synchronizer takes vulkan-opaque-fd textures, this one is %s",
+                   sp_frame_kind_name(texture->kind));
 }
 
 static void vulkan_last_gate(sp_synchronizer *synchronizer, sp_point *out)
@@ -172,7 +170,7 @@ static const sp_synchronizer_ops vulkan_ops = {
 sp_status sp_synchronizer_create_vulkan(const sp_host *host, sp_synchronizer **out)
 {
     SP_CHECK_ARGUMENT(host && out, "host and out are required");
-    SP_CHECK_ARGUMENT(host->size == sizeof(*host), "host->size is not its size");
+    SP_CHECK_SIZE(host);
     if (host->backend != SP_BACKEND_VULKAN)
         return sp_fail(SP_ERROR_BACKEND_MISMATCH,
                        "the vulkan synchronizer serves a Vulkan host, this one renders with %s",

@@ -22,6 +22,26 @@ const char *sp_mechanism_name(sp_mechanism mechanism)
     }
 }
 
+const char *sp_frame_kind_name(sp_frame_kind kind)
+{
+    switch (kind) {
+    case SP_FRAME_VULKAN_OPAQUE_FD:
+        return "vulkan-opaque-fd";
+    case SP_FRAME_DMA_BUF:
+        return "dma-buf";
+    case SP_FRAME_D3D12_SHARED:
+        return "d3d12-shared";
+    case SP_FRAME_D3D11_SHARED:
+        return "d3d11-shared";
+    case SP_FRAME_METAL_IOSURFACE:
+        return "metal-iosurface";
+    case SP_FRAME_GL_TEXTURE:
+        return "gl-texture";
+    default:
+        return "unknown";
+    }
+}
+
 sp_synchronizer *sp_synchronizer_allocate(size_t size, const sp_synchronizer_ops *ops)
 {
     sp_synchronizer *synchronizer = calloc(1, size);
@@ -98,22 +118,29 @@ static sp_status check_mechanism(const sp_synchronizer *synchronizer, sp_mechani
                    ops->name, sp_mechanism_name(mechanism));
 }
 
+static bool is_explicit(sp_mechanism mechanism)
+{
+    return mechanism != SP_MECHANISM_NONE && mechanism != SP_MECHANISM_IMPLICIT_GL_FLUSH;
+}
+
 sp_status sp_synchronizer_producer_complete(sp_synchronizer *synchronizer, const sp_frame *frame,
                                             sp_mechanism mechanism)
 {
     SP_CHECK_ARGUMENT(synchronizer && frame, "synchronizer and frame are required");
-    SP_CHECK_ARGUMENT(frame->size == sizeof(*frame), "frame->size is not its size");
+    SP_CHECK_SIZE(frame);
     sp_status status = check_mechanism(synchronizer, mechanism);
-    if (status != SP_OK || !synchronizer->ops->producer_complete)
-        return status;
-    return synchronizer->ops->producer_complete(synchronizer, frame, mechanism);
+    if (status == SP_OK && synchronizer->ops->producer_complete)
+        status = synchronizer->ops->producer_complete(synchronizer, frame, mechanism);
+    if (status == SP_OK && is_explicit(mechanism) && frame->adopt_fd && frame->semaphore_fd >= 0)
+        sp_os_fd_close(frame->semaphore_fd);
+    return status;
 }
 
 sp_status sp_synchronizer_consumer_ready(sp_synchronizer *synchronizer, const sp_texture *texture,
                                          sp_mechanism mechanism)
 {
     SP_CHECK_ARGUMENT(synchronizer && texture, "synchronizer and texture are required");
-    SP_CHECK_ARGUMENT(texture->size == sizeof(*texture), "texture->size is not its size");
+    SP_CHECK_SIZE(texture);
     sp_status status = check_mechanism(synchronizer, mechanism);
     if (status != SP_OK || !synchronizer->ops->consumer_ready)
         return status;

@@ -67,6 +67,7 @@ bool sp_os_fd_is_sync_file(int fd);
 bool sp_os_fd_is_no_semaphore(const sp_os_fd_kind *kind); /* of a kind that no driver exports */
 int sp_os_fd_duplicate(int fd);                           /* close-on-exec; -1: errno says why */
 void sp_os_fd_close(int fd);
+bool sp_os_fd_exhausted(void); /* the process can have no further one */
 
 /* Do both numbers name the same open file? 1 yes, 0 no (or `b` is closed), -1 not known. */
 int sp_os_fd_same_file(int a, int b);

@@ -140,6 +140,15 @@ int sp_os_fd_duplicate(int fd)
     return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
+bool sp_os_fd_exhausted(void)
+{
+    int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == EMFILE || errno == ENFILE;
+    close(fd);
+    return false;
+}
+
 void sp_os_fd_close(int fd)
 {
     /* Linux closes the number even when it reports EINTR: never close twice. */

@@ -103,6 +103,9 @@ typedef struct hook_batch {
     hook_semaphore signals[HOOK_MAX_SEMAPHORES];
 } hook_batch;
 
+/* A second VkQueue, where the driver has one: submits to `alias` go to `real`. */
+void hook_alias_queue(VkQueue alias, VkQueue real);
+
 /* Called after each submit of the library's, one batch at a time, on its thread. */
 void hook_watch_submits(void (*watch)(const hook_batch *batch));
 

@@ -20,6 +20,20 @@ static void tell(hook_batch *batch)
         watch(batch);
 }
 
+static VkQueue alias_queue;
+static VkQueue aliased_queue;
+
+void hook_alias_queue(VkQueue alias, VkQueue real)
+{
+    alias_queue = alias;
+    aliased_queue = real;
+}
+
+static VkQueue real_queue(VkQueue queue)
+{
+    return alias_queue && queue == alias_queue ? aliased_queue : queue;
+}
+
 /* ---- vkQueueSubmit ---- */
 
 static const VkTimelineSemaphoreSubmitInfo *timeline_values(const void *next)
@@ -58,7 +72,8 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_on_QueueSubmit(VkQueue queue, uint32_t count
     VkResult result = hook_step(HOOK_QueueSubmit);
     PFN_vkQueueSubmit forward = (PFN_vkQueueSubmit)hook_replacement(HOOK_QueueSubmit);
     if (result == VK_SUCCESS)
-        result = (forward ? forward : hook_real.QueueSubmit)(queue, count, submits, fence);
+        result =
+            (forward ? forward : hook_real.QueueSubmit)(real_queue(queue), count, submits, fence);
     for (uint32_t i = 0; i < count; i++) {
         hook_batch batch = {.queue = queue, .result = result, .fence = fence};
         read_submit(&submits[i], &batch);
@@ -86,7 +101,8 @@ VKAPI_ATTR VkResult VKAPI_CALL hook_on_QueueSubmit2(VkQueue queue, uint32_t coun
     VkResult result = hook_step(HOOK_QueueSubmit2);
     PFN_vkQueueSubmit2 forward = (PFN_vkQueueSubmit2)hook_replacement(HOOK_QueueSubmit2);
     if (result == VK_SUCCESS)
-        result = (forward ? forward : hook_real.QueueSubmit2)(queue, count, submits, fence);
+        result =
+            (forward ? forward : hook_real.QueueSubmit2)(real_queue(queue), count, submits, fence);
     for (uint32_t i = 0; i < count; i++) {
         const VkSubmitInfo2 *from = &submits[i];
         hook_batch batch = {.queue = queue, .result = result, .fence = fence};

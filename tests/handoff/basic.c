@@ -2,10 +2,12 @@
  *
  * The synchronizers that need no API, and what all have in common.
  */
+#include "support/census.h"
 #include "support/test.h"
 
 #include <string.h>
 #include <syncpoint/handoff.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -192,4 +194,33 @@ TEST(F1_child_of_a_fork)
     CHECK_EQUAL(WEXITSTATUS(status), 0);
     CHECK_STATUS(sp_synchronizer_producer_complete(noop, &frame, SP_MECHANISM_NONE), SP_OK);
     CHECK_STATUS(sp_synchronizer_destroy(noop, 0), SP_OK);
+}
+
+/* Whoever takes the frame takes its fd, also a synchronizer that has no use for it. */
+TEST(noop_takes_what_is_adopted)
+{
+    sp_synchronizer *noop = NULL, *implicit = NULL;
+    CHECK_STATUS(sp_synchronizer_create_noop(&noop), SP_OK);
+    CHECK_STATUS(sp_synchronizer_create_implicit(&implicit), SP_OK);
+    sp_frame frame = SP_FRAME_INIT;
+    CHECK_EQUAL(frame.size, sizeof(frame));
+    CHECK_EQUAL(frame.semaphore_fd, -1);
+    frame.adopt_fd = true;
+    frame.semaphore_fd = eventfd(0, EFD_CLOEXEC);
+    const sp_mechanism explicits = SP_MECHANISM_EXPLICIT_EXTERNAL_SEMAPHORE;
+    CHECK_ERROR(sp_synchronizer_producer_complete(implicit, &frame, explicits),
+                SP_ERROR_UNSUPPORTED_SYNCHRONIZATION);
+    CHECK_STATUS(sp_synchronizer_producer_complete(noop, &frame, SP_MECHANISM_NONE), SP_OK);
+    CHECK(census_is_open(frame.semaphore_fd));
+    CHECK_STATUS(sp_synchronizer_producer_complete(noop, &frame, explicits), SP_OK);
+    CHECK(!census_is_open(frame.semaphore_fd));
+    CHECK_STATUS(sp_synchronizer_destroy(noop, 0), SP_OK);
+    CHECK_STATUS(sp_synchronizer_destroy(implicit, 0), SP_OK);
+}
+
+TEST(frame_kinds_have_names)
+{
+    for (int kind = SP_FRAME_VULKAN_OPAQUE_FD; kind <= SP_FRAME_GL_TEXTURE; kind++)
+        CHECK(strcmp(sp_frame_kind_name((sp_frame_kind)kind), "unknown") != 0);
+    assert_string_equal(sp_frame_kind_name((sp_frame_kind)99), "unknown");
 }

@@ -187,3 +187,13 @@ TEST(destroy_wakes_many)
     }
     sp_host_timeline_destroy(other);
 }
+
+/* The last value there is: nothing above it can fail, and it ends all the same. */
+TEST(failure_at_the_last_value)
+{
+    sp_host_timeline *timeline = NULL;
+    CHECK_STATUS(sp_host_timeline_create(UINT64_MAX - 1, &timeline), SP_OK);
+    CHECK_STATUS(sp_host_timeline_fail(timeline, SP_ERROR_CANCELLED, NULL), SP_OK);
+    CHECK_ERROR(sp_host_timeline_fail(timeline, SP_ERROR_CANCELLED, NULL), SP_ERROR_INVALID_STATE);
+    sp_host_timeline_destroy(timeline);
+}

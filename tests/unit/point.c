@@ -2,8 +2,10 @@
  *
  * The point as a value; carriers.
  */
+#include "support/counter.h"
 #include "support/test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 _Static_assert(sizeof(void *) != 8 || sizeof(sp_point) == 48, "a point is 48 bytes");
@@ -167,4 +169,36 @@ TEST(carrier_in_a_slot)
     CHECK_STATUS(sp_poll(&point), SP_OK);
     sp_point_unref(&point);
     sp_slot_destroy(slot);
+}
+
+static void check_text(const sp_point *point, const char *expected)
+{
+    char text[100];
+    sp_point_describe(point, text, sizeof(text));
+    assert_string_equal(text, expected);
+}
+
+TEST(describe_says_what_it_is)
+{
+    sp_host_timeline *timeline = NULL;
+    sp_point point = {0};
+    CHECK_STATUS(sp_host_timeline_create(0, &timeline), SP_OK);
+    CHECK_STATUS(sp_host_timeline_point(timeline, 6, &point), SP_OK);
+    check_text(&point, "host timeline value 6, not known reached");
+    CHECK_STATUS(sp_host_timeline_signal(timeline, 6), SP_OK);
+    CHECK_STATUS(sp_poll(&point), SP_OK);
+    check_text(&point, "host timeline value 6, reached");
+    sp_point_unref(&point);
+    sp_host_timeline_destroy(timeline);
+    check_text(&point, "noop, complete");
+    counter *one = counter_create(COUNTER_PROBE);
+    point = counter_point(one, 3);
+    CHECK(one->base.ops->name != NULL);
+    char expected[100];
+    snprintf(expected, sizeof(expected), "%s value 3, not known reached", one->base.ops->name);
+    check_text(&point, expected);
+    sp_point_unref(&point);
+    counter_unref(one);
+    point = sp_carrier_vulkan_semaphore(0x55, NULL, 0);
+    check_text(&point, "vulkan carrier 0x55, to be imported");
 }

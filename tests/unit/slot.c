@@ -296,3 +296,30 @@ TEST(racing_sets_have_one_winner)
         timeline = NULL;
     }
 }
+
+/* A slot that failed will never be set: who is set to it gets its failure. */
+TEST(a_failed_slot_in_a_slot)
+{
+    sp_slot *inner = NULL, *outer = NULL;
+    sp_point inside = {0}, outside = {0}, chain = {0};
+    sp_host_timeline *own = NULL;
+    sp_point late = {0};
+    CHECK_STATUS(sp_slot_create(&inner), SP_OK);
+    CHECK_STATUS(sp_slot_create(&outer), SP_OK);
+    CHECK_STATUS(sp_slot_point(inner, &inside), SP_OK);
+    CHECK_STATUS(sp_slot_point(outer, &outside), SP_OK);
+    CHECK_STATUS(sp_host_timeline_create(0, &own), SP_OK);
+    CHECK_STATUS(sp_host_timeline_point(own, 1, &late), SP_OK);
+    CHECK_STATUS(sp_chain(&inside, &late, &chain), SP_OK);
+    CHECK_STATUS(sp_slot_fail(inner, SP_ERROR_PEER_CLOSED, "gone"), SP_OK);
+    CHECK_STATUS(sp_slot_set(outer, &chain), SP_OK);
+    CHECK_ERROR(sp_wait(&outside), SP_ERROR_FAILED);
+    CHECK_STATUS(sp_last_error()->cause, SP_ERROR_PEER_CLOSED);
+    sp_point_unref(&inside);
+    sp_point_unref(&outside);
+    sp_point_unref(&chain);
+    sp_point_unref(&late);
+    sp_slot_destroy(inner);
+    sp_slot_destroy(outer);
+    sp_host_timeline_destroy(own);
+}

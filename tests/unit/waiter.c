@@ -6,6 +6,7 @@
 #include "support/test.h"
 #include "support/threads.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* ---- The table ---- */
@@ -184,6 +185,14 @@ TEST(error_says_what_is_wrong)
     ops.probe = NULL;
     CHECK_ERROR(sp_waiter_init(&waiter, &ops), SP_ERROR_INVALID_ARGUMENT);
     CHECK(strstr(sp_last_error()->message, "probe") != NULL);
+    ops = full_table();
+    ops.features &= ~(uint32_t)SP_FEATURE_ARM;
+    CHECK_ERROR(sp_waiter_init(&waiter, &ops), SP_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(sp_last_error()->message, "ARM") != NULL);
+    ops = full_table();
+    ops.name = NULL;
+    CHECK_ERROR(sp_waiter_init(&waiter, &ops), SP_ERROR_INVALID_ARGUMENT);
+    CHECK(strstr(sp_last_error()->message, "name") != NULL);
 }
 
 /* ---- Points ---- */
@@ -541,4 +550,197 @@ TEST(arm_may_refuse)
     sp_point_unref(&points[0]);
     sp_point_unref(&points[1]);
     sp_waiter_unref(&waiter);
+}
+
+/* ---- What no primitive should say ---- */
+
+static void check_broken(counter_style style, sp_status nonsense)
+{
+    size_t index = 9;
+    counter *one = counter_create(style);
+    sp_point point = counter_point(one, 1);
+    counter_set_probe_status(one, nonsense);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_BACKEND);
+    CHECK_EQUAL(sp_last_error()->native_code, nonsense);
+    CHECK_ERROR(sp_wait(&point), SP_ERROR_BACKEND);
+    CHECK_ERROR(sp_wait_many(&point, 1, SP_WAIT_ALL, PATIENCE_NS, &index), SP_ERROR_BACKEND);
+    CHECK_ERROR(sp_wait_many(&point, 1, SP_WAIT_ANY, PATIENCE_NS, &index), SP_ERROR_BACKEND);
+    sp_point_unref(&point);
+    counter_unref(one);
+}
+
+TEST(numbers_that_are_no_status)
+{
+    const int nonsense[] = {4, 77, INT_MAX, -19, -1000, INT_MIN};
+    for (unsigned i = 0; i < COUNT_OF(nonsense); i++) {
+        check_broken(COUNTER_PROBE, (sp_status)nonsense[i]);
+        check_broken(COUNTER_ARM, (sp_status)nonsense[i]);
+        check_broken(COUNTER_GROUP, (sp_status)nonsense[i]);
+    }
+}
+
+/* Not the status that is asked for, but what it means is plain: nothing is reached. */
+TEST(probe_says_timeout_or_pending)
+{
+    const sp_status waiting[] = {SP_TIMEOUT, SP_PENDING};
+    for (unsigned i = 0; i < COUNT_OF(waiting); i++) {
+        counter *one = counter_create(COUNTER_PROBE);
+        sp_point point = counter_point(one, 1);
+        counter_set_probe_status(one, waiting[i]);
+        CHECK_STATUS(sp_poll(&point), SP_PENDING);
+        uint64_t start = sp_now_ns();
+        CHECK_STATUS(sp_wait_timeout(&point, 3 * MS), SP_TIMEOUT);
+        CHECK_STATUS(sp_wait_many(&point, 1, SP_WAIT_ANY, 3 * MS, NULL), SP_TIMEOUT);
+        CHECK_STATUS(sp_wait_many(&point, 1, SP_WAIT_ALL, 3 * MS, NULL), SP_TIMEOUT);
+        CHECK(sp_now_ns() - start >= 9 * MS);
+        sp_point_unref(&point);
+        counter_unref(one);
+    }
+}
+
+/* What a removed device's counter reads is never "reached". */
+TEST(V3_counter_at_its_end)
+{
+    counter *one = counter_create(COUNTER_PROBE);
+    sp_point early = counter_point(one, 1), late = counter_point(one, 2);
+    counter_signal(one, 1);
+    CHECK_STATUS(sp_poll(&early), SP_OK);
+    counter_signal(one, UINT64_MAX);
+    CHECK_ERROR(sp_poll(&late), SP_ERROR_DEVICE_LOST);
+    CHECK_ERROR(sp_wait(&late), SP_ERROR_DEVICE_LOST);
+    CHECK_STATUS(sp_poll(&early), SP_OK);
+    sp_point_unref(&early);
+    sp_point_unref(&late);
+    counter_unref(one);
+}
+
+/* ---- Whose sentence it is ---- */
+
+static sp_status told;
+static bool tells;
+
+static sp_status telling_probe(sp_waiter *waiter, uint64_t value, uint64_t *reached)
+{
+    (void)waiter;
+    (void)value;
+    *reached = 0;
+    const sp_error error = {.status = told,
+                            .backend = SP_BACKEND_CUSTOM,
+                            .native_code = 5,
+                            .native_call = "read",
+                            .message = "the wire is cut"};
+    return tells ? sp_error_set(&error) : told;
+}
+
+static void make_telling(sp_waiter *waiter, sp_point *point)
+{
+    static const sp_waiter_ops ops = {
+        .size = sizeof(sp_waiter_ops),
+        .features = SP_FEATURE_COUNTING,
+        .backend = SP_BACKEND_CUSTOM,
+        .name = "wire",
+        .probe = telling_probe,
+        .destroy = some_destroy,
+    };
+    CHECK_STATUS(sp_waiter_init(waiter, &ops), SP_OK);
+    CHECK_STATUS(sp_point_custom(waiter, 1, NULL, point), SP_OK);
+}
+
+TEST(a_table_tells_what_went_wrong)
+{
+    const sp_status statuses[] = {SP_ERROR_SYSTEM, SP_ERROR_FAILED};
+    tells = true;
+    for (unsigned i = 0; i < COUNT_OF(statuses); i++) {
+        sp_waiter waiter;
+        sp_point point = {0};
+        told = statuses[i];
+        make_telling(&waiter, &point);
+        for (unsigned again = 0; again < 2; again++) {
+            CHECK_ERROR(sp_poll(&point), told);
+            CHECK_EQUAL(sp_last_error()->native_code, 5);
+            CHECK_STATUS(sp_last_error()->cause, told);
+            assert_string_equal(sp_last_error()->message, "the wire is cut");
+        }
+        sp_point_unref(&point);
+        sp_waiter_unref(&waiter);
+    }
+}
+
+/* An earlier error of the thread, of the same status, is another's. */
+TEST(an_old_error_is_not_taken_for_this_one)
+{
+    const sp_error old = {.status = SP_ERROR_FAILED,
+                          .cause = SP_ERROR_DEVICE_LOST,
+                          .backend = SP_BACKEND_METAL,
+                          .message = "long ago"};
+    sp_waiter waiter;
+    sp_point point = {0};
+    told = SP_ERROR_FAILED;
+    tells = false;
+    make_telling(&waiter, &point);
+    CHECK_STATUS(sp_error_set(&old), SP_ERROR_FAILED);
+    CHECK_ERROR(sp_wait(&point), SP_ERROR_FAILED);
+    CHECK_STATUS(sp_last_error()->cause, SP_ERROR_FAILED);
+    CHECK_EQUAL(sp_last_error()->backend, SP_BACKEND_CUSTOM);
+    CHECK(strstr(sp_last_error()->message, "wire") != NULL);
+    sp_point_unref(&point);
+    sp_waiter_unref(&waiter);
+}
+
+TEST(bad_errors_are_not_set)
+{
+    sp_error error = {.status = SP_OK};
+    CHECK_ERROR(sp_error_set(NULL), SP_ERROR_INVALID_ARGUMENT);
+    CHECK_ERROR(sp_error_set(&error), SP_ERROR_INVALID_ARGUMENT);
+    error.status = SP_TIMEOUT;
+    CHECK_ERROR(sp_error_set(&error), SP_ERROR_INVALID_ARGUMENT);
+}
+
+TEST(failure_from_no_value)
+{
+    counter *one = counter_create(COUNTER_PROBE);
+    sp_point point = counter_point(one, 1);
+    sp_error error = some_error(SP_ERROR_PEER_CLOSED);
+    CHECK_ERROR(sp_waiter_fail(&one->base, UINT64_MAX, &error), SP_ERROR_INVALID_ARGUMENT);
+    error = some_error(SP_ERROR_ABANDONED);
+    error.cause = SP_OK;
+    CHECK_STATUS(sp_waiter_fail(&one->base, 1, &error), SP_OK);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_ABANDONED);
+    CHECK_STATUS(sp_last_error()->cause, SP_ERROR_ABANDONED);
+    sp_point_unref(&point);
+    counter_unref(one);
+}
+
+TEST(any_tells_the_error_of_its_index)
+{
+    size_t index = 9;
+    counter *counters[3];
+    sp_point points[3];
+    const sp_status statuses[] = {SP_OK, SP_ERROR_PEER_CLOSED, SP_ERROR_ABANDONED};
+    for (unsigned i = 0; i < 3; i++) {
+        counters[i] = counter_create(COUNTER_PROBE);
+        points[i] = counter_point(counters[i], 1);
+        counter_set_probe_status(counters[i], statuses[i]);
+    }
+    CHECK_ERROR(sp_wait_many(points, 3, SP_WAIT_ANY, PATIENCE_NS, &index), SP_ERROR_PEER_CLOSED);
+    CHECK_EQUAL(index, 1);
+    for (unsigned i = 0; i < 3; i++) {
+        sp_point_unref(&points[i]);
+        counter_unref(counters[i]);
+    }
+}
+
+TEST(a_message_without_an_end)
+{
+    sp_error error = some_error(SP_ERROR_ABANDONED);
+    memset(error.message, 'x', sizeof(error.message));
+    CHECK_ERROR(sp_error_set(&error), SP_ERROR_ABANDONED);
+    CHECK_EQUAL(strlen(sp_last_error()->message), sizeof(error.message) - 1);
+    counter *one = counter_create(COUNTER_PROBE);
+    sp_point point = counter_point(one, 1);
+    CHECK_STATUS(sp_waiter_fail(&one->base, 1, &error), SP_OK);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_ABANDONED);
+    CHECK_EQUAL(strlen(sp_last_error()->message), sizeof(error.message) - 1);
+    sp_point_unref(&point);
+    counter_unref(one);
 }

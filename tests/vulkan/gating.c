@@ -463,3 +463,31 @@ TEST_NEEDING(host_waits_for_another_device, WITH_OPAQUE_FD)
     vk_gate_fini(&gate);
     close_producer();
 }
+
+/* A chain of a few dozen calls that holds millions of points: each part is looked at once. */
+TEST(chains_that_share_parts)
+{
+    start();
+    enum { CALLS_OF_CHAIN = 60 };
+    sp_vk_semaphore *timelines[2] = {make_timeline(0), make_timeline(0)};
+    sp_point parts[CALLS_OF_CHAIN + 2];
+    parts[0] = timeline_point(timelines[0], 1);
+    parts[1] = timeline_point(timelines[1], 1);
+    for (unsigned i = 2; i < COUNT_OF(parts); i++)
+        CHECK_STATUS(sp_chain(&parts[i - 1], &parts[i - 2], &parts[i]), SP_OK);
+    unsigned before = submits();
+    CHECK_STATUS(sp_vk_queue_wait(vk.sp_queue, &parts[CALLS_OF_CHAIN + 1]), SP_OK);
+    CHECK_EQUAL(submits(), before + 1);
+    sp_point done = {0};
+    CHECK_STATUS(sp_vk_queue_signal(vk.sp_queue, &done), SP_OK);
+    CHECK_STATUS(sp_vk_semaphore_signal(timelines[0], 1), SP_OK);
+    CHECK_STATUS(sp_wait_timeout(&done, DELAY_MS * MS), SP_TIMEOUT);
+    CHECK_STATUS(sp_vk_semaphore_signal(timelines[1], 1), SP_OK);
+    CHECK_STATUS(sp_wait(&done), SP_OK);
+    for (unsigned i = 0; i < COUNT_OF(parts); i++)
+        sp_point_unref(&parts[i]);
+    sp_point_unref(&done);
+    sp_vk_semaphore_unref(timelines[0]);
+    sp_vk_semaphore_unref(timelines[1]);
+    finish();
+}

@@ -123,6 +123,9 @@ TEST(callback_may_call_the_library)
     CHECK(self.calls >= 6);
     vk.lock.inside = NULL;
     CHECK_STATUS(sp_wait_timeout(&self.point, MS), SP_TIMEOUT);
+    sp_point two = timeline_point(self.timeline, 2);
+    CHECK_STATUS(sp_wait(&two), SP_OK);
+    sp_point_unref(&two);
     CHECK_EQUAL(value_of(self.timeline), 2);
     CHECK_STATUS(sp_vk_semaphore_signal(self.timeline, 3), SP_OK);
     sp_point_unref(&signal);

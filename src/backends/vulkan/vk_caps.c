@@ -79,7 +79,7 @@ sp_status sp_vk_device_semaphore_caps(sp_vk_device *device, VkSemaphoreType type
                                       sp_vk_semaphore_caps *caps)
 {
     SP_CHECK_ARGUMENT(device && caps, "device and caps are required");
-    SP_CHECK_ARGUMENT(caps->size == sizeof(*caps), "caps->size is not its size");
+    SP_CHECK_SIZE(caps);
     SP_CHECK_ARGUMENT(sp_vk_is_semaphore_type(type), "unknown semaphore type");
     sp_status status = sp_vk_check(device);
     if (status != SP_OK)

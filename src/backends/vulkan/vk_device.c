@@ -46,8 +46,6 @@ void sp_vk_device_unref(sp_vk_device *device)
 
 static const char *check_desc(const sp_vk_device_desc *desc)
 {
-    if (desc->size != sizeof(*desc))
-        return "desc->size is not its size";
     if (!desc->instance || !desc->physical_device || !desc->device)
         return "instance, physical_device and device are required";
     if (!desc->get_instance_proc_addr)
@@ -58,6 +56,7 @@ static const char *check_desc(const sp_vk_device_desc *desc)
 sp_status sp_vk_device_create(const sp_vk_device_desc *desc, sp_vk_device **out)
 {
     SP_CHECK_ARGUMENT(desc && out, "desc and out are required");
+    SP_CHECK_SIZE(desc);
     const char *why = check_desc(desc);
     SP_CHECK_ARGUMENT(!why, why);
     sp_vk_driver driver;
@@ -87,10 +86,10 @@ sp_status sp_vk_device_create(const sp_vk_device_desc *desc, sp_vk_device **out)
 static sp_status wait_until_idle(sp_vk_device *device, uint64_t deadline_ns)
 {
     for (uint32_t slot = 0; slot < SP_VK_MAX_QUEUES; slot++) {
-        const sp_vk_queue *queue = device->slots[slot].queue;
-        if (!queue)
+        const sp_vk_lane *lane = device->slots[slot].lane;
+        if (!lane)
             continue;
-        sp_vk_semaphore *progress = queue->progress;
+        sp_vk_semaphore *progress = lane->progress;
         sp_status status =
             sp_vk_timeline_wait_done(progress, sp_load64(&progress->minted), deadline_ns);
         if (status != SP_OK)
@@ -149,10 +148,10 @@ static void end_signal(void *unused, void *object)
 static void free_queues(sp_vk_device *device)
 {
     for (uint32_t slot = 0; slot < SP_VK_MAX_QUEUES; slot++) {
-        sp_vk_queue *queue = device->slots[slot].queue;
-        device->slots[slot].queue = NULL;
-        if (queue)
-            sp_vk_queue_free(queue);
+        sp_vk_lane *lane = device->slots[slot].lane;
+        device->slots[slot].lane = NULL;
+        if (lane)
+            sp_vk_lane_free(lane);
     }
 }
 

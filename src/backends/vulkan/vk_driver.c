@@ -9,7 +9,7 @@
 
 /* What is enabled on the device, as far as it decides which functions may be called. */
 typedef struct enabled {
-    uint32_t api_version; /* the lower of the instance's and the device's, without the patch    */
+    uint32_t api_version;
     bool timeline_feature;
     bool timeline_extension;
     bool synchronization2_feature;
@@ -82,7 +82,7 @@ static sp_status check_enabled(const enabled *on)
     if (on->api_version < VK_API_VERSION_1_2 && !on->timeline_extension) {
         return sp_fail(SP_ERROR_NOT_SUPPORTED,
                        "sp_vk_device_create: below Vulkan 1.2, VK_KHR_timeline_semaphore must be "
-                       "enabled (and api_version is 1.1 unless you set it)");
+                       "enabled");
     }
     return SP_OK;
 }
@@ -116,6 +116,17 @@ static PFN_vkVoidFunction device_function(loader *load, const char *name)
     return note_missing(load, optional_function(load, name), name);
 }
 
+/* By its core name, or by the one that it had as an extension. Nobody said the version: by either. */
+static PFN_vkVoidFunction promoted_function(loader *load, bool core, const char *core_name,
+                                            const char *extension_name)
+{
+    const char *name = core ? core_name : extension_name;
+    PFN_vkVoidFunction function = optional_function(load, name);
+    if (!function && load->desc->api_version == 0)
+        function = optional_function(load, core ? extension_name : core_name);
+    return note_missing(load, function, name);
+}
+
 static sp_status fail_missing(const loader *load)
 {
     return sp_fail(SP_ERROR_NOT_SUPPORTED,
@@ -131,16 +142,16 @@ static void load_device(loader *load, const enabled *on, sp_vk_driver *driver)
     driver->create_semaphore = (PFN_vkCreateSemaphore)device_function(load, "vkCreateSemaphore");
     driver->destroy_semaphore = (PFN_vkDestroySemaphore)device_function(load, "vkDestroySemaphore");
     driver->queue_submit = (PFN_vkQueueSubmit)device_function(load, "vkQueueSubmit");
-    driver->get_counter_value = (PFN_vkGetSemaphoreCounterValue)device_function(
-        load, core12 ? "vkGetSemaphoreCounterValue" : "vkGetSemaphoreCounterValueKHR");
-    driver->wait_semaphores = (PFN_vkWaitSemaphores)device_function(
-        load, core12 ? "vkWaitSemaphores" : "vkWaitSemaphoresKHR");
-    driver->signal_semaphore = (PFN_vkSignalSemaphore)device_function(
-        load, core12 ? "vkSignalSemaphore" : "vkSignalSemaphoreKHR");
+    driver->get_counter_value = (PFN_vkGetSemaphoreCounterValue)promoted_function(
+        load, core12, "vkGetSemaphoreCounterValue", "vkGetSemaphoreCounterValueKHR");
+    driver->wait_semaphores = (PFN_vkWaitSemaphores)promoted_function(
+        load, core12, "vkWaitSemaphores", "vkWaitSemaphoresKHR");
+    driver->signal_semaphore = (PFN_vkSignalSemaphore)promoted_function(
+        load, core12, "vkSignalSemaphore", "vkSignalSemaphoreKHR");
 
     if (on->synchronization2_feature && (core13 || on->synchronization2_extension)) {
-        driver->queue_submit2 = (PFN_vkQueueSubmit2)device_function(
-            load, core13 ? "vkQueueSubmit2" : "vkQueueSubmit2KHR");
+        driver->queue_submit2 = (PFN_vkQueueSubmit2)promoted_function(
+            load, core13, "vkQueueSubmit2", "vkQueueSubmit2KHR");
     }
     if (on->fd_extension) {
         driver->get_semaphore_fd =
@@ -150,7 +161,7 @@ static void load_device(loader *load, const enabled *on, sp_vk_driver *driver)
     }
 }
 
-static void read_properties(loader *load, const enabled *on, sp_vk_driver *driver)
+static void read_properties(loader *load, uint32_t device_version, sp_vk_driver *driver)
 {
     PFN_vkGetPhysicalDeviceProperties2 get = (PFN_vkGetPhysicalDeviceProperties2)instance_function(
         load, "vkGetPhysicalDeviceProperties2");
@@ -161,8 +172,8 @@ static void read_properties(loader *load, const enabled *on, sp_vk_driver *drive
     };
     VkPhysicalDeviceTimelineSemaphoreProperties timeline = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_PROPERTIES,
-        /* Core in 1.2; before that it needs an extension that we did not ask about. */
-        .pNext = on->api_version >= VK_API_VERSION_1_2 ? &named : NULL,
+        /* Core in 1.2 of the device; before that it needs an extension that we did not ask about. */
+        .pNext = device_version >= VK_API_VERSION_1_2 ? &named : NULL,
     };
     VkPhysicalDeviceProperties2 properties = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
@@ -176,7 +187,8 @@ static void read_properties(loader *load, const enabled *on, sp_vk_driver *drive
                         (!named.driverID && properties.properties.vendorID == VENDOR_NVIDIA);
 }
 
-static uint32_t effective_version(loader *load)
+/* The lower of the instance's and the device's, without the patch. */
+static uint32_t effective_version(loader *load, uint32_t *device_version)
 {
     PFN_vkGetPhysicalDeviceProperties get =
         (PFN_vkGetPhysicalDeviceProperties)instance_function(load, "vkGetPhysicalDeviceProperties");
@@ -184,21 +196,34 @@ static uint32_t effective_version(loader *load)
         return 0;
     VkPhysicalDeviceProperties properties;
     get(load->desc->physical_device, &properties);
-    uint32_t instance = load->desc->api_version ? load->desc->api_version : VK_API_VERSION_1_1;
-    uint32_t lower = instance < properties.apiVersion ? instance : properties.apiVersion;
+    *device_version = properties.apiVersion;
+    uint32_t told = load->desc->api_version;
+    uint32_t lower = told && told < properties.apiVersion ? told : properties.apiVersion;
     return VK_MAKE_API_VERSION(0, VK_API_VERSION_MAJOR(lower), VK_API_VERSION_MINOR(lower), 0);
+}
+
+/* Nobody said which version the instance is of. What is used under its extension's name belongs to
+ * the lower version: then nothing newer than that is called. */
+static void guess_version(loader *load, enabled *on)
+{
+    bool told = load->desc->api_version != 0;
+    bool by_extension = on->timeline_extension && optional_function(load, "vkWaitSemaphoresKHR");
+    if (!told && by_extension && on->api_version > VK_API_VERSION_1_1)
+        on->api_version = VK_API_VERSION_1_1;
 }
 
 sp_status sp_vk_driver_load(sp_vk_driver *driver, const sp_vk_device_desc *desc)
 {
     loader load = {.desc = desc};
-    enabled on = {.api_version = effective_version(&load)};
+    uint32_t device_version = 0;
+    enabled on = {.api_version = effective_version(&load, &device_version)};
     memset(driver, 0, sizeof(*driver));
     read_create_info(desc->create_info, &on);
     load.get_device_proc_addr =
         (PFN_vkGetDeviceProcAddr)instance_function(&load, "vkGetDeviceProcAddr");
     if (load.missing)
         return fail_missing(&load);
+    guess_version(&load, &on);
     sp_status status = check_enabled(&on);
     if (status != SP_OK)
         return status;
@@ -206,6 +231,6 @@ sp_status sp_vk_driver_load(sp_vk_driver *driver, const sp_vk_device_desc *desc)
         (PFN_vkGetPhysicalDeviceExternalSemaphoreProperties)instance_function(
             &load, "vkGetPhysicalDeviceExternalSemaphoreProperties");
     load_device(&load, &on, driver);
-    read_properties(&load, &on, driver);
+    read_properties(&load, device_version, driver);
     return load.missing ? fail_missing(&load) : SP_OK;
 }

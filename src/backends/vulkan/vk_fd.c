@@ -27,7 +27,7 @@ static sp_status screen(sp_vk_device *device, VkSemaphoreType type,
 static sp_status fail_import(sp_vk_device *device, VkResult result)
 {
     /* What drivers say to a handle of the right kind that they cannot use. */
-    if (result == VK_ERROR_INITIALIZATION_FAILED) {
+    if (result == VK_ERROR_INITIALIZATION_FAILED && !sp_os_fd_exhausted()) {
         return sp_fail_native(SP_ERROR_INVALID_HANDLE, SP_BACKEND_VULKAN, result,
                               "vkImportSemaphoreFdKHR",
                               "the driver cannot use the handle: its maker may be another driver");
@@ -65,8 +65,6 @@ static sp_status import_duplicate(sp_vk_semaphore *semaphore,
 static const char *check_import(const sp_vk_semaphore_import_desc *desc)
 {
     bool timeline = desc->type == VK_SEMAPHORE_TYPE_TIMELINE;
-    if (desc->size != sizeof(*desc))
-        return "desc->size is not its size";
     if (!sp_vk_is_semaphore_type(desc->type))
         return "unknown semaphore type";
     if (desc->handle_type != OPAQUE_FD && desc->handle_type != SYNC_FD)
@@ -124,6 +122,7 @@ sp_status sp_vk_semaphore_import(sp_vk_device *device, const sp_vk_semaphore_imp
                                  sp_vk_semaphore **out)
 {
     SP_CHECK_ARGUMENT(device && desc && out, "device, desc and out are required");
+    SP_CHECK_SIZE(desc);
     const char *why = check_import(desc);
     SP_CHECK_ARGUMENT(!why, why);
     sp_status status = sp_vk_check(device);

@@ -2,7 +2,7 @@
  *
  * The Vulkan backend's own structures.
  *
- * How it fits together. Each sp_vk_queue has a timeline of the library's, its *progress*, and every
+ * How it fits together. Each VkQueue has a timeline of the library's, its *progress*, and every
  * submit that the library makes on that queue also signals the next progress value. So one counter
  * per queue tells which of our submits are done: when a semaphore may be destroyed, when a device
  * may go, and when a wait has used up a binary's signal.
@@ -105,11 +105,22 @@ static inline sp_vk_signal *sp_vk_signal_of(sp_waiter *waiter)
 
 /* ---- Device ---- */
 
-/* Where a queue sits. A free slot's submits are all done, and the next queue's progress goes on
- * from `base`: so a (slot, value) pair stays true after its queue is gone. */
+/* One VkQueue: what all sp_vk_queue objects over it share, since their submits run in one order. */
+typedef struct sp_vk_lane {
+    VkQueue handle;
+    uint32_t slot;
+    sp_vk_semaphore *progress;
+    sp_vk_queue *queues; /* the objects, under the device's lock; never none */
+    /* Under the progress timeline's lock: the last wait whose signal was not known to be submitted,
+     * as a progress value. What is submitted behind it may not run for now. */
+    uint64_t open_gate;
+} sp_vk_lane;
+
+/* Where a lane sits. A free slot's submits are all done, and the next lane's progress goes on from
+ * `base`: so a (slot, value) pair stays true after its lane is gone. */
 typedef struct sp_vk_slot {
-    sp_vk_queue *queue; /* NULL: nothing of ours is pending here */
-    bool taken;         /* `queue` is there, or is being made    */
+    sp_vk_lane *lane; /* NULL: nothing of ours is pending here */
+    bool taken;       /* `lane` is there, or is being made     */
     uint64_t base;
 } sp_vk_slot;
 
@@ -270,25 +281,20 @@ sp_status sp_vk_signal_check_depends(sp_vk_signal *signal);
 
 struct sp_vk_queue {
     sp_vk_device *device; /* borrowed: the queue ends with it */
-    VkQueue handle;
     void (*lock)(void *user);
     void (*unlock)(void *user);
     void *user;
-    uint32_t slot;
-    sp_vk_semaphore *progress;
-
-    /* Under the progress timeline's lock: the last wait whose signal was not known to be submitted,
-     * as a progress value. What is submitted behind it may not run for now. */
-    uint64_t open_gate;
-    /* Under the device's lock: host waits that are using the queue. */
-    uint32_t pins;
+    sp_vk_lane *lane;
+    /* Under the device's lock: */
+    sp_vk_queue *next; /* of the lane's objects */
+    uint32_t pins;     /* host waits that are using it */
 };
 
-/* The queue with that progress timeline, else the device's first one; NULL: there is none. It
+/* A queue with that progress timeline, else the device's first one; NULL: there is none. It
  * stays until it is unpinned. */
 sp_vk_queue *sp_vk_queue_pin(sp_vk_device *device, const sp_vk_semaphore *progress);
 void sp_vk_queue_unpin(sp_vk_queue *queue);
-void sp_vk_queue_free(sp_vk_queue *queue);
+void sp_vk_lane_free(sp_vk_lane *lane); /* with its objects */
 
 #define SP_VK_FEW_WAITS 16 /* so many need no allocator */
 

@@ -6,47 +6,102 @@
 
 #include <stdlib.h>
 
-/* ---- Slots ---- */
+/* ---- Lanes and slots ---- */
 
-static bool take_slot(sp_vk_queue *queue, uint64_t *base)
+static bool take_slot(sp_vk_device *device, uint32_t *slot, uint64_t *base)
 {
-    sp_vk_device *device = queue->device;
     sp_os_mutex_lock(&device->lock);
-    uint32_t slot = 0;
-    while (slot < SP_VK_MAX_QUEUES && device->slots[slot].taken)
-        slot++;
-    bool found = slot < SP_VK_MAX_QUEUES;
+    *slot = 0;
+    while (*slot < SP_VK_MAX_QUEUES && device->slots[*slot].taken)
+        (*slot)++;
+    bool found = *slot < SP_VK_MAX_QUEUES;
     if (found) {
-        device->slots[slot].taken = true;
-        *base = device->slots[slot].base;
-        queue->slot = slot;
+        device->slots[*slot].taken = true;
+        *base = device->slots[*slot].base;
     }
     sp_os_mutex_unlock(&device->lock);
     return found;
 }
 
-/* From here on others can find the queue; NULL: no more, and the slot is free. */
-static void set_slot(sp_vk_device *device, uint32_t slot, sp_vk_queue *queue)
+static void leave_slot(sp_vk_device *device, uint32_t slot)
 {
     sp_os_mutex_lock(&device->lock);
-    device->slots[slot].queue = queue;
-    device->slots[slot].taken = queue != NULL;
+    device->slots[slot].taken = false;
     sp_os_mutex_unlock(&device->lock);
+}
+
+static void attach_locked(sp_vk_queue *queue, sp_vk_lane *lane)
+{
+    queue->lane = lane;
+    queue->next = lane->queues;
+    lane->queues = queue;
+}
+
+/* Joins the lane of the VkQueue, if there is one. */
+static bool join_locked(sp_vk_queue *queue, VkQueue handle)
+{
+    for (uint32_t slot = 0; slot < SP_VK_MAX_QUEUES; slot++) {
+        sp_vk_lane *lane = queue->device->slots[slot].lane;
+        if (lane && lane->handle == handle) {
+            attach_locked(queue, lane);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool join(sp_vk_queue *queue, VkQueue handle)
+{
+    sp_os_mutex_lock(&queue->device->lock);
+    bool joined = join_locked(queue, handle);
+    sp_os_mutex_unlock(&queue->device->lock);
+    return joined;
+}
+
+/* Shows the new lane to others, unless another thread has just made one: false. */
+static bool show_lane(sp_vk_queue *queue, sp_vk_lane *lane)
+{
+    sp_vk_device *device = queue->device;
+    sp_os_mutex_lock(&device->lock);
+    bool joined = join_locked(queue, lane->handle);
+    if (!joined) {
+        attach_locked(queue, lane);
+        device->slots[lane->slot].lane = lane;
+    }
+    sp_os_mutex_unlock(&device->lock);
+    return !joined;
+}
+
+void sp_vk_lane_free(sp_vk_lane *lane)
+{
+    sp_vk_queue *queue = lane->queues;
+    while (queue) {
+        sp_vk_queue *next = queue->next;
+        free(queue);
+        queue = next;
+    }
+    sp_vk_semaphore_unref(lane->progress);
+    free(lane);
+}
+
+static sp_vk_lane *find_lane_locked(const sp_vk_device *device, const sp_vk_semaphore *progress)
+{
+    sp_vk_lane *first = NULL;
+    for (uint32_t slot = 0; slot < SP_VK_MAX_QUEUES; slot++) {
+        sp_vk_lane *lane = device->slots[slot].lane;
+        if (lane && lane->progress == progress)
+            return lane;
+        if (!first)
+            first = lane;
+    }
+    return first;
 }
 
 sp_vk_queue *sp_vk_queue_pin(sp_vk_device *device, const sp_vk_semaphore *progress)
 {
-    sp_vk_queue *found = NULL;
     sp_os_mutex_lock(&device->lock);
-    for (uint32_t slot = 0; slot < SP_VK_MAX_QUEUES; slot++) {
-        sp_vk_queue *queue = device->slots[slot].queue;
-        if (queue && queue->progress == progress) {
-            found = queue;
-            break;
-        }
-        if (queue && !found)
-            found = queue;
-    }
+    sp_vk_lane *lane = find_lane_locked(device, progress);
+    sp_vk_queue *found = lane ? lane->queues : NULL;
     if (found)
         found->pins++;
     sp_os_mutex_unlock(&device->lock);
@@ -64,8 +119,6 @@ void sp_vk_queue_unpin(sp_vk_queue *queue)
 
 static const char *check_desc(const sp_vk_queue_desc *desc)
 {
-    if (desc->size != sizeof(*desc))
-        return "desc->size is not its size";
     if (!desc->queue)
         return "desc->queue is required";
     if (!desc->lock != !desc->unlock)
@@ -73,32 +126,53 @@ static const char *check_desc(const sp_vk_queue_desc *desc)
     return NULL;
 }
 
-static sp_status make_progress(sp_vk_queue *queue, uint64_t base)
+static sp_status make_lane(sp_vk_device *device, VkQueue handle, uint32_t slot, uint64_t base,
+                           sp_vk_lane **out)
 {
+    sp_vk_lane *lane = calloc(1, sizeof(*lane));
+    if (!lane)
+        return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_vk_queue_create: out of memory");
+    lane->handle = handle;
+    lane->slot = slot;
     sp_vk_semaphore_setup setup = {
         .type = VK_SEMAPHORE_TYPE_TIMELINE,
         .owned = true,
         .initial_value = base,
     };
-    return sp_vk_semaphore_make(queue->device, &setup, &queue->progress);
+    sp_status status = sp_vk_semaphore_make(device, &setup, &lane->progress);
+    if (status == SP_OK)
+        *out = lane;
+    else
+        free(lane);
+    return status;
 }
 
-static sp_status start_queue(sp_vk_queue *queue)
+static sp_status start_queue(sp_vk_queue *queue, VkQueue handle)
 {
+    sp_vk_device *device = queue->device;
+    sp_vk_lane *lane = NULL;
     uint64_t base = 0;
-    if (!take_slot(queue, &base)) {
+    uint32_t slot;
+    if (join(queue, handle))
+        return SP_OK;
+    if (!take_slot(device, &slot, &base)) {
         return sp_fail(SP_ERROR_INVALID_STATE,
-                       "sp_vk_queue_create: %d queues of this device are alive, more cannot be",
+                       "sp_vk_queue_create: %d VkQueues of this device are in use, more cannot be",
                        SP_VK_MAX_QUEUES);
     }
-    sp_status status = make_progress(queue, base);
-    set_slot(queue->device, queue->slot, status == SP_OK ? queue : NULL);
+    sp_status status = make_lane(device, handle, slot, base, &lane);
+    if (status == SP_OK && show_lane(queue, lane))
+        return SP_OK;
+    leave_slot(device, slot);
+    if (lane)
+        sp_vk_lane_free(lane);
     return status;
 }
 
 sp_status sp_vk_queue_create(sp_vk_device *device, const sp_vk_queue_desc *desc, sp_vk_queue **out)
 {
     SP_CHECK_ARGUMENT(device && desc && out, "device, desc and out are required");
+    SP_CHECK_SIZE(desc);
     const char *why = check_desc(desc);
     SP_CHECK_ARGUMENT(!why, why);
     sp_status status = sp_vk_check_usable(device);
@@ -108,11 +182,10 @@ sp_status sp_vk_queue_create(sp_vk_device *device, const sp_vk_queue_desc *desc,
     if (!queue)
         return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_vk_queue_create: out of memory");
     queue->device = device;
-    queue->handle = desc->queue;
     queue->lock = desc->lock;
     queue->unlock = desc->unlock;
     queue->user = desc->user;
-    status = start_queue(queue);
+    status = start_queue(queue, desc->queue);
     if (status != SP_OK) {
         free(queue);
         return status;
@@ -123,37 +196,42 @@ sp_status sp_vk_queue_create(sp_vk_device *device, const sp_vk_queue_desc *desc,
 
 /* ---- The end ---- */
 
-void sp_vk_queue_free(sp_vk_queue *queue)
+static void detach_locked(sp_vk_queue *queue)
 {
-    sp_vk_semaphore_unref(queue->progress);
-    free(queue);
+    sp_vk_queue **link = &queue->lane->queues;
+    while (*link != queue)
+        link = &(*link)->next;
+    *link = queue->next;
 }
 
-/* Gives the slot back unless a host wait is using the queue, or has just submitted to it. */
-static bool try_leave_slot(sp_vk_queue *queue, uint64_t last)
+/* Leaves the lane unless a host wait is using the queue, or, for the last object, there are newer
+ * submits than `last`. *empty: the lane, to be freed. */
+static bool try_leave(sp_vk_queue *queue, uint64_t last, sp_vk_lane **empty)
 {
     sp_vk_device *device = queue->device;
-    sp_vk_slot *slot = &device->slots[queue->slot];
+    sp_vk_lane *lane = queue->lane;
     sp_os_mutex_lock(&device->lock);
-    bool free_now = queue->pins == 0 && last == sp_load64(&queue->progress->minted);
-    if (free_now) {
-        slot->queue = NULL;
-        slot->taken = false;
-        slot->base = last;
+    bool is_last = lane->queues == queue && !queue->next;
+    bool leaves = queue->pins == 0 && (!is_last || last == sp_load64(&lane->progress->minted));
+    if (leaves)
+        detach_locked(queue);
+    if (leaves && is_last) {
+        device->slots[lane->slot] = (sp_vk_slot){.base = last};
+        *empty = lane;
     }
     sp_os_mutex_unlock(&device->lock);
-    return free_now;
+    return leaves;
 }
 
-static sp_status leave_when_done(sp_vk_queue *queue, uint64_t deadline_ns)
+static sp_status leave_when_done(sp_vk_queue *queue, uint64_t deadline_ns, sp_vk_lane **empty)
 {
-    sp_vk_semaphore *progress = queue->progress;
+    sp_vk_semaphore *progress = queue->lane->progress;
     for (;;) {
         uint64_t last = sp_load64(&progress->minted);
         sp_status status = sp_vk_timeline_wait_done(progress, last, deadline_ns);
         if (status != SP_OK)
             return status;
-        if (try_leave_slot(queue, last))
+        if (try_leave(queue, last, empty))
             return SP_OK;
         if (sp_now_ns() >= deadline_ns)
             return SP_TIMEOUT;
@@ -161,20 +239,34 @@ static sp_status leave_when_done(sp_vk_queue *queue, uint64_t deadline_ns)
     }
 }
 
+/* No lock may be taken in the child of a fork, and nobody else is there. */
+static void leave_forked(sp_vk_queue *queue)
+{
+    sp_vk_lane *lane = queue->lane;
+    detach_locked(queue);
+    if (lane->queues)
+        return;
+    queue->device->slots[lane->slot].lane = NULL;
+    sp_vk_lane_free(lane);
+}
+
 sp_status sp_vk_queue_destroy(sp_vk_queue *queue, uint64_t timeout_ns)
 {
     if (!queue)
         return SP_OK;
     sp_vk_device *device = queue->device;
+    sp_vk_lane *empty = NULL;
     if (sp_vk_is_forked(device)) {
-        device->slots[queue->slot].queue = NULL;
-        sp_vk_queue_free(queue);
+        leave_forked(queue);
+        free(queue);
         return sp_fail_forked();
     }
-    sp_status status = leave_when_done(queue, sp_deadline_ns(timeout_ns));
+    sp_status status = leave_when_done(queue, sp_deadline_ns(timeout_ns), &empty);
     if (status != SP_OK)
         return status;
-    sp_vk_queue_free(queue);
+    if (empty)
+        sp_vk_lane_free(empty);
+    free(queue);
     sp_vk_drain(device);
     return SP_OK;
 }
@@ -196,7 +288,7 @@ sp_status sp_vk_queue_signal(sp_vk_queue *queue, sp_point *out)
     sp_vk_batch batch = {.queue = queue};
     status = sp_vk_batch_submit(&batch);
     if (status == SP_OK)
-        *out = sp_vk_timeline_point_of(queue->progress, batch.progress);
+        *out = sp_vk_timeline_point_of(queue->lane->progress, batch.progress);
     return status;
 }
 

@@ -43,6 +43,10 @@ sp_status sp_vk_fail(sp_vk_device *device, VkResult result, const char *call)
     const result_row *row = find_result(result);
     if (result == VK_ERROR_DEVICE_LOST)
         sp_vk_note_gone(device, SP_VK_LOST);
+    else if (sp_os_fd_exhausted()) /* drivers give a dozen results for it */
+        return sp_fail_native(SP_ERROR_SYSTEM, SP_BACKEND_VULKAN, result, call,
+                              "%s: %s (%d); the process has no free file descriptor", call,
+                              row->name, (int)result);
     return sp_fail_native(row->status, SP_BACKEND_VULKAN, result, call, "%s: %s (%d)%s", call,
                           row->name, (int)result, row->advice);
 }

@@ -7,14 +7,14 @@
 
 static bool progress_reached_locked(const sp_vk_device *device, uint32_t slot, uint64_t value)
 {
-    const sp_vk_queue *queue = device->slots[slot].queue;
-    /* No queue: it was destroyed after its last submit had run. */
-    if (value == 0 || !queue)
+    const sp_vk_lane *lane = device->slots[slot].lane;
+    /* No lane: it went after its last submit had run. */
+    if (value == 0 || !lane)
         return true;
     /* Of a lost device nothing new is learnt: what it may still use goes with it. */
     if (sp_vk_is_lost(device))
-        return sp_waiter_known_reached(&queue->progress->base, value);
-    return sp_vk_timeline_reached(queue->progress, value);
+        return sp_waiter_known_reached(&lane->progress->base, value);
+    return sp_vk_timeline_reached(lane->progress, value);
 }
 
 bool sp_vk_progress_reached(sp_vk_device *device, uint32_t slot, uint64_t value)

@@ -164,7 +164,7 @@ sp_status sp_vk_semaphore_create(sp_vk_device *device, const sp_vk_semaphore_des
                                  sp_vk_semaphore **out)
 {
     SP_CHECK_ARGUMENT(device && desc && out, "device, desc and out are required");
-    SP_CHECK_ARGUMENT(desc->size == sizeof(*desc), "desc->size is not its size");
+    SP_CHECK_SIZE(desc);
     SP_CHECK_ARGUMENT(sp_vk_is_semaphore_type(desc->type), "unknown semaphore type");
     SP_CHECK_ARGUMENT(desc->type == VK_SEMAPHORE_TYPE_TIMELINE || desc->initial_value == 0,
                       "a binary semaphore has no initial value");
@@ -188,7 +188,7 @@ sp_status sp_vk_semaphore_wrap(sp_vk_device *device, const sp_vk_semaphore_wrap_
                                sp_vk_semaphore **out)
 {
     SP_CHECK_ARGUMENT(device && desc && out, "device, desc and out are required");
-    SP_CHECK_ARGUMENT(desc->size == sizeof(*desc), "desc->size is not its size");
+    SP_CHECK_SIZE(desc);
     SP_CHECK_ARGUMENT(desc->semaphore != VK_NULL_HANDLE, "desc->semaphore is required");
     SP_CHECK_ARGUMENT(sp_vk_is_semaphore_type(desc->type), "unknown semaphore type");
     sp_status status = sp_vk_check(device);

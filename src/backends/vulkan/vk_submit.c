@@ -76,7 +76,7 @@ static void add_named(submit_room *all, sp_vk_semaphore *semaphore)
 
 static void collect_named(const sp_vk_batch *batch, submit_room *all)
 {
-    add_named(all, batch->queue->progress);
+    add_named(all, batch->queue->lane->progress);
     if (batch->signal)
         add_named(all, batch->signal);
     for (size_t i = 0; i < batch->wait_count; i++)
@@ -107,7 +107,7 @@ static void order_behind_other_queue_locked(sp_vk_batch *batch)
 {
     sp_vk_semaphore *timeline = batch->signal;
     bool elsewhere =
-        timeline->signal_slot != SP_VK_NO_SLOT && timeline->signal_slot != batch->queue->slot;
+        timeline->signal_slot != SP_VK_NO_SLOT && timeline->signal_slot != batch->queue->lane->slot;
     if (!elsewhere || sp_vk_timeline_reached(timeline, timeline->minted))
         return;
     batch->order = (sp_vk_wait){.semaphore = timeline, .value = timeline->minted};
@@ -127,7 +127,7 @@ static sp_status check_binary_signal_locked(const sp_vk_batch *batch)
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "a signal of this binary semaphore is pending, and nobody waits for it yet");
     }
-    return sp_vk_binary_check_free_locked(binary, batch->queue->slot);
+    return sp_vk_binary_check_free_locked(binary, batch->queue->lane->slot);
 }
 
 static sp_status mint_locked(sp_vk_batch *batch)
@@ -143,7 +143,7 @@ static sp_status mint_locked(sp_vk_batch *batch)
     }
     if (status != SP_OK)
         return status;
-    return sp_vk_timeline_mint_locked(batch->queue->progress, 0, &batch->progress);
+    return sp_vk_timeline_mint_locked(batch->queue->lane->progress, 0, &batch->progress);
 }
 
 /* ---- The driver's structures ---- */
@@ -162,7 +162,7 @@ static signals signals_of(const sp_vk_batch *batch)
         all.handles[all.count] = batch->signal->handle;
         all.values[all.count++] = batch->value;
     }
-    all.handles[all.count] = batch->queue->progress->handle;
+    all.handles[all.count] = batch->queue->lane->progress->handle;
     all.values[all.count++] = batch->progress;
     return all;
 }
@@ -191,7 +191,7 @@ static VkResult submit1(const sp_vk_driver *vk, const sp_vk_batch *batch, submit
         .signalSemaphoreCount = signal.count,
         .pSignalSemaphores = signal.handles,
     };
-    return vk->queue_submit(batch->queue->handle, 1, &info, VK_NULL_HANDLE);
+    return vk->queue_submit(batch->queue->lane->handle, 1, &info, VK_NULL_HANDLE);
 }
 
 static VkSemaphoreSubmitInfo submit_info(VkSemaphore semaphore, uint64_t value)
@@ -219,7 +219,7 @@ static VkResult submit2(const sp_vk_driver *vk, const sp_vk_batch *batch, submit
         .signalSemaphoreInfoCount = signal.count,
         .pSignalSemaphoreInfos = signal_infos,
     };
-    return vk->queue_submit2(batch->queue->handle, 1, &info, VK_NULL_HANDLE);
+    return vk->queue_submit2(batch->queue->lane->handle, 1, &info, VK_NULL_HANDLE);
 }
 
 static sp_status submit_locked(const sp_vk_batch *batch, submit_room *room)
@@ -237,15 +237,15 @@ static sp_status submit_locked(const sp_vk_batch *batch, submit_room *room)
 /* Is what this batch signals sure to run, or is it behind a wait whose signal may never come? */
 static bool update_gate_locked(const sp_vk_batch *batch)
 {
-    sp_vk_queue *queue = batch->queue;
-    if (queue->open_gate && sp_vk_timeline_reached(queue->progress, queue->open_gate))
-        queue->open_gate = 0;
+    sp_vk_lane *lane = batch->queue->lane;
+    if (lane->open_gate && sp_vk_timeline_reached(lane->progress, lane->open_gate))
+        lane->open_gate = 0;
     for (size_t i = 0; i < batch->wait_count; i++) {
         const sp_vk_wait *wait = &batch->waits[i];
         if (!wait->signal && !sp_vk_timeline_submitted(wait->semaphore, wait->value))
-            queue->open_gate = batch->progress;
+            lane->open_gate = batch->progress;
     }
-    return queue->open_gate == 0;
+    return lane->open_gate == 0;
 }
 
 static void record_timeline_locked(sp_vk_semaphore *timeline, uint64_t value, uint32_t slot,
@@ -266,8 +266,8 @@ static void record_binary_signal_locked(const sp_vk_batch *batch)
         return;
     sp_vk_signal_setup(signal, binary, SP_ONESHOT_SUBMITTED);
     signal->ours = true;
-    signal->home = sp_vk_semaphore_ref(batch->queue->progress);
-    signal->depends = batch->queue->open_gate;
+    signal->home = sp_vk_semaphore_ref(batch->queue->lane->progress);
+    signal->depends = batch->queue->lane->open_gate;
     signal->submit = batch->progress;
 }
 
@@ -276,25 +276,25 @@ static void record_wait_locked(const sp_vk_batch *batch, const sp_vk_wait *wait)
     sp_vk_signal *signal = wait->signal;
     if (!signal)
         return;
-    wait->semaphore->wait_slot = batch->queue->slot;
+    wait->semaphore->wait_slot = batch->queue->lane->slot;
     wait->semaphore->wait_value = batch->progress;
-    signal->gate = sp_vk_semaphore_ref(batch->queue->progress);
+    signal->gate = sp_vk_semaphore_ref(batch->queue->lane->progress);
     sp_store64(&signal->gate_value, batch->progress);
 }
 
 static void record_locked(const sp_vk_batch *batch, const submit_room *all)
 {
-    sp_vk_queue *queue = batch->queue;
+    const sp_vk_lane *lane = batch->queue->lane;
     bool settled = update_gate_locked(batch);
     for (size_t i = 0; i < all->named_count; i++)
-        all->named[i]->last_use[queue->slot] = batch->progress;
+        all->named[i]->last_use[lane->slot] = batch->progress;
     for (size_t i = 0; i < batch->wait_count; i++)
         record_wait_locked(batch, &batch->waits[i]);
-    record_timeline_locked(queue->progress, batch->progress, queue->slot, settled);
+    record_timeline_locked(lane->progress, batch->progress, lane->slot, settled);
     if (!batch->signal)
         return;
     if (batch->signal->type == VK_SEMAPHORE_TYPE_TIMELINE) {
-        record_timeline_locked(batch->signal, batch->value, queue->slot, settled);
+        record_timeline_locked(batch->signal, batch->value, lane->slot, settled);
     } else {
         record_binary_signal_locked(batch);
     }

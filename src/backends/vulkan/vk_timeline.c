@@ -140,15 +140,40 @@ sp_status sp_vk_timeline_block_op(sp_waiter *waiter, uint64_t value, uint64_t de
     return sp_vk_timeline_block(sp_vk_timeline_of(waiter), value, deadline_ns);
 }
 
+/* What the driver says, whatever it said before: that the waiter has failed, because one answer
+ * could not be believed, is not that the work goes on for ever. */
+static bool native_reached(sp_vk_semaphore *timeline, uint64_t value)
+{
+    sp_vk_device *device = timeline->device;
+    uint64_t counter = 0;
+    return sp_waiter_known_reached(&timeline->base, value) ||
+           (device->vk.get_counter_value(device->handle, timeline->handle, &counter) ==
+                VK_SUCCESS &&
+            counter >= value);
+}
+
+/* A driver that can neither read the counter nor wait for it has lost the device. */
+static void block_native(sp_vk_semaphore *timeline, uint64_t value, uint64_t deadline_ns)
+{
+    VkSemaphoreWaitInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+        .semaphoreCount = 1,
+        .pSemaphores = &timeline->handle,
+        .pValues = &value,
+    };
+    sp_status status = wait_handles(timeline->device, &info, deadline_ns);
+    if (status < 0 && !native_reached(timeline, value))
+        sp_vk_note_gone(timeline->device, SP_VK_LOST);
+    else if (status == SP_TIMEOUT)
+        sp_pause_between_slices(deadline_ns);
+}
+
 sp_status sp_vk_timeline_wait_done(sp_vk_semaphore *timeline, uint64_t value, uint64_t deadline_ns)
 {
-    sp_status status = sp_waiter_probe(&timeline->base, value);
-    while (status != SP_OK && !sp_vk_is_lost(timeline->device)) {
+    while (!sp_vk_is_lost(timeline->device) && !native_reached(timeline, value)) {
         if (sp_now_ns() >= deadline_ns)
             return SP_TIMEOUT;
-        status = sp_vk_timeline_block(timeline, value, deadline_ns);
-        if (status != SP_OK)
-            sp_pause_between_slices(deadline_ns);
+        block_native(timeline, value, deadline_ns);
     }
     return SP_OK;
 }

@@ -82,7 +82,7 @@ static sp_status check_device(const wait_list *list, const sp_vk_semaphore *sema
 static sp_status add_timeline(wait_list *list, sp_vk_semaphore *timeline, uint64_t value)
 {
     uint64_t last = sp_load64(&timeline->minted);
-    if (timeline == list->queue->progress && value > last) {
+    if (timeline == list->queue->lane->progress && value > last) {
         return sp_fail(
             SP_ERROR_INVALID_STATE,
             "sp_vk_queue_wait: value %" PRIu64 " of the queue's own timeline is signalled"
