@@ -99,6 +99,17 @@ VARIANTS = [
 ]
 
 
+# What needs a GPU: run by --gpu alone. Its tests have the GPU's name among theirs' words.
+GPU_VARIANTS = {
+    "nvidia": Variant(
+        "nvidia",
+        "gcc, on an NVIDIA GPU",
+        GCC,
+        EVERYTHING + ["-Dtest_gpu=nvidia"],
+    ),
+}
+
+
 @dataclasses.dataclass
 class Result:
     name: str  # variant/suite/test
@@ -161,6 +172,8 @@ def select(variant, args, env):
         full = f"{variant.name}/{test.suite}/{test.name}"
         if variant.only and test.suite not in variant.only or test.suite in variant.without:
             continue
+        if args.gpu and args.gpu not in re.split(r"[ -]", test.name):
+            continue
         slow = test.slow or any(fnmatch.fnmatchcase(full, p) for p in variant.too_slow)
         if slow and not args.full or args.filter and not matches(full, args.filter):
             continue
@@ -193,7 +206,7 @@ def run_tests(variant, chosen, args, env):
         old.unlink()
     command = ["meson", "test", "-C", str(variant.build), "--no-rebuild", "--logbase", base,
                "--setup", variant.setup, "--timeout-multiplier", str(variant.timeouts)]
-    if args.filter or variant.too_slow:
+    if args.filter or args.gpu or variant.too_slow:
         command += sorted({f"{PROJECT}:{test.name}" for test in chosen.values()})
     else:
         without = variant.without if args.full else (SLOW, *variant.without)
@@ -275,6 +288,43 @@ def report_skips(results, patterns):
     return refused
 
 
+def measure(gpu):
+    """The benchmarks' rows on this GPU, or None."""
+    rows = LOGS / f"bench-{gpu}.json"
+    bench = GPU_VARIANTS[gpu].build / "bench" / "syncpoint-bench"
+    rows.unlink(missing_ok=True)
+    with open(LOGS / f"bench-{gpu}.log", "w", encoding="utf-8") as file:
+        subprocess.run([str(bench), "--json", str(rows)], stdout=file, stderr=subprocess.STDOUT)
+    return json.loads(rows.read_text(encoding="utf-8")) if rows.exists() else None
+
+
+def ask(*command):
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()
+
+
+def write_proof(gpu, results):
+    """What ran on this machine's GPU, with each test and each figure."""
+    query = ("nvidia-smi", "--format=csv,noheader", "--id=0")
+    proof = {
+        "device": ask(*query, "--query-gpu=name"),
+        "driver": ask(*query, "--query-gpu=driver_version"),
+        "date": time.strftime("%Y-%m-%d"),
+        "passed": count(results, "passed"),
+        "failed": count(results, "failed"),
+        "skipped": count(results, "skipped"),
+        "tests": {r.name.partition("/")[2]: r.outcome + (": " + r.detail if r.detail else "")
+                  for r in sorted(results, key=lambda result: result.name)},
+        "figures": measure(gpu),
+    }
+    path = ROOT / "docs" / "proof" / f"{gpu}.json"
+    path.write_text(json.dumps(proof, indent=1) + "\n", encoding="utf-8")
+    print(f"wrote {path.relative_to(ROOT)}")
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="./run test", description=__doc__)
     names = [variant.name for variant in VARIANTS]
@@ -282,6 +332,8 @@ def parse_arguments():
                         help="only these variants: " + ", ".join(names))
     parser.add_argument("--filter", metavar="PATTERN",
                         help="only tests whose variant/suite/test matches this glob, or holds it")
+    parser.add_argument("--gpu", choices=list(GPU_VARIANTS),
+                        help="instead of all that, what needs this GPU; writes docs/proof/")
     parser.add_argument("--full", action="store_true", help="slow tests too")
     return parser.parse_args()
 
@@ -289,6 +341,8 @@ def parse_arguments():
 def main():
     args = parse_arguments()
     variants = [v for v in VARIANTS if not args.variant or v.name in args.variant]
+    if args.gpu:
+        variants = [GPU_VARIANTS[args.gpu]]
     patterns = allowed_skips()
     LOGS.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
@@ -306,6 +360,8 @@ def main():
         print(f"no test matches {args.filter}")
     if refused:
         print(f"{refused} skips are not in tests/allowed-skips.txt")
+    if args.gpu and not args.filter:
+        write_proof(args.gpu, results)
     print(f"total time {time.monotonic() - start:.0f} s")
     print(
         f"{count(results, 'passed')} passed, {count(results, 'failed')} failed,"

@@ -4,6 +4,7 @@
  */
 #include "vk_fixture.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,14 @@
 
 static const vk_options lavapipe = {.driver = "lavapipe"};
 static const vk_options swiftshader = {.driver = "swiftshader"};
+static const vk_options nvidia = {.driver = "nvidia"};
 static const vk_options lavapipe_validation = {.driver = "lavapipe", .validation = true};
 static const vk_options swiftshader_validation = {.driver = "swiftshader", .validation = true};
 
 const test_target vk_targets[] = {
     {"lavapipe", ON_ANY_DRIVER, (void *)&lavapipe},
     {"swiftshader", WITH_OPAQUE_FD | WITH_ASYNC_SUBMIT, (void *)&swiftshader},
+    {"nvidia", WITH_OPAQUE_FD | WITH_ASYNC_SUBMIT, (void *)&nvidia},
     {"lavapipe-validation", ON_ANY_DRIVER, (void *)&lavapipe_validation},
     {"swiftshader-validation", WITH_OPAQUE_FD | WITH_ASYNC_SUBMIT, (void *)&swiftshader_validation},
 };
@@ -86,8 +89,10 @@ void vk_check_validation(void)
 
 static PFN_vkGetInstanceProcAddr load_loader(const char *driver)
 {
-    const char *variable =
-        strcmp(driver, "lavapipe") == 0 ? "SP_TEST_LAVAPIPE_ICD" : "SP_TEST_SWIFTSHADER_ICD";
+    char variable[64];
+    int length = snprintf(variable, sizeof(variable), "SP_TEST_%s_ICD", driver);
+    for (int i = 0; i < length; i++)
+        variable[i] = (char)toupper((unsigned char)variable[i]);
     const char *icd = getenv(variable);
     if (!icd)
         test_skip("%s is not set: scripts/driver-env prints it", variable);
