@@ -141,13 +141,35 @@ static void settle(sp_cl_semaphore *semaphore, sp_cl_signal *signal, const submi
     fail_earlier(earlier);
 }
 
+/* On an out-of-order queue a signal waits for nothing by itself: a marker stands for all before. */
+static sp_status mark_before(const sp_cl_context *context, cl_command_queue queue, cl_event *marker)
+{
+    bool out_of_order, done;
+    sp_status status = sp_cl_queue_is_out_of_order(context, queue, &out_of_order);
+    if (status != SP_OK || !out_of_order)
+        return status;
+    cl_int result = context->cl.enqueue_marker(queue, 0, NULL, marker);
+    if (result != CL_SUCCESS)
+        return sp_cl_fail(result, "clEnqueueMarkerWithWaitList");
+    status = sp_cl_event_is_done(context, *marker, &done);
+    if (status != SP_OK)
+        context->cl.release_event(*marker);
+    return status;
+}
+
 /* *signalled: the event of the command, if the caller wants it. */
 static submission enqueue_signal(sp_cl_semaphore *semaphore, cl_command_queue queue,
                                  cl_event *signalled)
 {
     const sp_cl_driver *cl = &semaphore->context->cl;
-    cl_int result =
-        cl->enqueue_signal_semaphores(queue, 1, &semaphore->handle, NULL, 0, NULL, signalled);
+    cl_event marker = NULL;
+    sp_status status = mark_before(semaphore->context, queue, &marker);
+    if (status != SP_OK)
+        return (submission){.status = status};
+    cl_int result = cl->enqueue_signal_semaphores(
+        queue, 1, &semaphore->handle, NULL, marker != NULL, marker ? &marker : NULL, signalled);
+    if (marker)
+        cl->release_event(marker);
     if (result != CL_SUCCESS)
         return (submission){.status = sp_cl_fail(result, "clEnqueueSignalSemaphoresKHR")};
     result = cl->flush(queue);

@@ -30,6 +30,16 @@ sp_status sp_cl_check_queue(sp_cl_context *context, cl_command_queue queue)
     return SP_OK;
 }
 
+sp_status sp_cl_queue_is_out_of_order(const sp_cl_context *context, cl_command_queue queue,
+                                      bool *out_of_order)
+{
+    cl_command_queue_properties properties = 0;
+    cl_int result = context->cl.get_queue_info(queue, CL_QUEUE_PROPERTIES, sizeof(properties),
+                                               &properties, NULL);
+    *out_of_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+    return result == CL_SUCCESS ? SP_OK : sp_cl_fail(result, "clGetCommandQueueInfo");
+}
+
 sp_cl_context *sp_cl_context_ref(sp_cl_context *context)
 {
     sp_ref_inc(&context->refs);

@@ -32,23 +32,39 @@ static sp_status event_probe(sp_waiter *waiter, uint64_t value, uint64_t *reache
 /* Nobody can set it any more: what waits for it would wait for ever. */
 static void abandon(sp_cl_event *event)
 {
-    if (sp_cas32(&event->user, SP_CL_USER_EVENT_UNSET, SP_CL_USER_EVENT_SET))
+    if (sp_cas32(&event->kind, SP_CL_USER_UNSET, SP_CL_USER_SET))
         event->context->cl.set_user_event_status(event->handle,
                                                  sp_cl_status_of_cause(SP_ERROR_ABANDONED));
+}
+
+static bool is_over(const sp_cl_event *event)
+{
+    bool known = sp_waiter_known_reached(&event->base, 1) ||
+                 sp_load64(&event->base.failed_from) != UINT64_MAX;
+    bool done = false;
+    return known || sp_cl_event_is_done(event->context, event->handle, &done) != SP_OK || done;
+}
+
+/* Into the pool, or to those that are parked. */
+static void put_away(sp_cl_context *context, sp_cl_event *event)
+{
+    abandon(event);
+    if (event->kind == SP_CL_OWN_COMMAND && !is_over(event)) {
+        sp_cl_event_park(context, event);
+        return;
+    }
+    context->cl.release_event(event->handle);
+    event->handle = NULL;
+    sp_pool_put(&context->events, event);
 }
 
 static void event_release(sp_waiter *waiter)
 {
     sp_cl_event *event = sp_cl_event_of(waiter);
     sp_cl_context *context = event->context;
-    if (!sp_waiter_is_forked(waiter)) {
-        if (sp_cl_begin_release(context)) {
-            abandon(event);
-            context->cl.release_event(event->handle);
-            event->handle = NULL;
-            sp_cl_end_release(context);
-        }
-        sp_pool_put(&context->events, event);
+    if (!sp_waiter_is_forked(waiter) && sp_cl_begin_release(context)) {
+        put_away(context, event);
+        sp_cl_end_release(context);
     }
     sp_cl_context_unref(context);
 }
@@ -89,11 +105,11 @@ void sp_cl_event_drop(void *context, void *object)
 
 /* Takes the reference to `handle`. */
 static sp_point make_point(sp_cl_context *context, sp_cl_event *event, cl_event handle,
-                           uint32_t user)
+                           uint32_t kind)
 {
     event->context = sp_cl_context_ref(context);
     event->handle = handle;
-    sp_store32(&event->user, user);
+    sp_store32(&event->kind, kind);
     sp_waiter_setup(&event->base, &sp_cl_event_ops);
     return (sp_point){
         .kind = SP_KIND_OPENCL,
@@ -120,6 +136,7 @@ sp_status sp_cl_queue_signal(sp_cl_context *context, cl_command_queue queue, sp_
     sp_status status = sp_cl_check_queue(context, queue);
     if (status != SP_OK)
         return status;
+    sp_cl_events_tidy(context);
     sp_cl_event *event = sp_pool_get(&context->events);
     if (!event)
         return SP_ERROR_OUT_OF_MEMORY;
@@ -129,7 +146,7 @@ sp_status sp_cl_queue_signal(sp_cl_context *context, cl_command_queue queue, sp_
         sp_pool_put(&context->events, event);
         return status;
     }
-    *out = make_point(context, event, marker, SP_CL_NO_USER_EVENT);
+    *out = make_point(context, event, marker, SP_CL_OWN_COMMAND);
     return SP_OK;
 }
 
@@ -187,7 +204,7 @@ sp_status sp_cl_event_wrap(sp_cl_context *context, cl_event event, sp_point *out
         sp_pool_put(&context->events, made);
         return status;
     }
-    *out = make_point(context, made, event, SP_CL_NO_USER_EVENT);
+    *out = make_point(context, made, event, SP_CL_WRAPPED);
     return SP_OK;
 }
 
@@ -208,13 +225,13 @@ sp_status sp_cl_user_event(sp_cl_context *context, sp_point *out)
         sp_pool_put(&context->events, event);
         return sp_cl_fail(result, "clCreateUserEvent");
     }
-    *out = make_point(context, event, handle, SP_CL_USER_EVENT_UNSET);
+    *out = make_point(context, event, handle, SP_CL_USER_UNSET);
     return SP_OK;
 }
 
 static sp_status set_status(sp_cl_event *event, cl_int execution_status)
 {
-    if (!sp_cas32(&event->user, SP_CL_USER_EVENT_UNSET, SP_CL_USER_EVENT_SET))
+    if (!sp_cas32(&event->kind, SP_CL_USER_UNSET, SP_CL_USER_SET))
         return sp_fail(SP_ERROR_INVALID_STATE, "sp_cl_user_event_set: it was set before");
     cl_int result = event->context->cl.set_user_event_status(event->handle, execution_status);
     if (result == CL_SUCCESS)
@@ -223,7 +240,7 @@ static sp_status set_status(sp_cl_event *event, cl_int execution_status)
         return sp_fail_native(SP_ERROR_INVALID_STATE, SP_BACKEND_OPENCL, result,
                               "clSetUserEventStatus",
                               "sp_cl_user_event_set: somebody else has set the event");
-    sp_store32(&event->user, SP_CL_USER_EVENT_UNSET);
+    sp_store32(&event->kind, SP_CL_USER_UNSET);
     return sp_cl_fail(result, "clSetUserEventStatus");
 }
 
@@ -236,7 +253,7 @@ sp_status sp_cl_user_event_set(const sp_point *point, sp_status status)
     if (checked != SP_OK)
         return checked;
     SP_CHECK_ARGUMENT(waiter && waiter->ops == &sp_cl_event_ops &&
-                          sp_load32(&sp_cl_event_of(waiter)->user) != SP_CL_NO_USER_EVENT,
+                          sp_load32(&sp_cl_event_of(waiter)->kind) >= SP_CL_USER_UNSET,
                       "the point is not one of sp_cl_user_event()");
     sp_cl_event *event = sp_cl_event_of(waiter);
     checked = sp_cl_check(event->context);

@@ -46,6 +46,8 @@ struct sp_cl_context {
     bool dead;          /* sp_cl_context_destroy() was successful: no driver calls    */
     uint32_t releasing; /* threads that release driver objects right now              */
     sp_cl_semaphore *semaphores;
+    struct sp_cl_event *first_parked;
+    struct sp_cl_event *last_parked;
 
     sp_pool events;
     sp_pool signals;
@@ -60,6 +62,9 @@ static inline bool sp_cl_is_forked(const sp_cl_context *context)
 sp_status sp_cl_check(const sp_cl_context *context);
 /* The same, and the queue is one of the context: else WRONG_CONTEXT. */
 sp_status sp_cl_check_queue(sp_cl_context *context, cl_command_queue queue);
+
+sp_status sp_cl_queue_is_out_of_order(const sp_cl_context *context, cl_command_queue queue,
+                                      bool *out_of_order);
 
 sp_cl_context *sp_cl_context_ref(sp_cl_context *context);
 void sp_cl_context_unref(sp_cl_context *context);
@@ -85,15 +90,23 @@ sp_status sp_cl_fail_event(cl_int execution_status);
  * event learns it. */
 cl_int sp_cl_status_of_cause(sp_status cause);
 
-/* ---- Events (cl_event.c) ---- */
+/* ---- Events (cl_event.c, cl_park.c) ---- */
 
-enum { SP_CL_NO_USER_EVENT = 0, SP_CL_USER_EVENT_UNSET = 1, SP_CL_USER_EVENT_SET = 2 };
+/* What an event is. */
+enum {
+    SP_CL_WRAPPED = 0,
+    SP_CL_OWN_COMMAND = 1, /* a marker or barrier of ours */
+    SP_CL_USER_UNSET = 2,  /* a user event of ours        */
+    SP_CL_USER_SET = 3
+};
 
+/* Comes from the context's pool and goes back there. */
 typedef struct sp_cl_event {
     sp_waiter base;
     sp_cl_context *context;
-    cl_event handle; /* one reference; NULL once the context is destroyed */
-    uint32_t user;   /* one of the above */
+    cl_event handle; /* one reference; NULL in the pool, and once the context is destroyed */
+    uint32_t kind;
+    struct sp_cl_event *next_parked;
 } sp_cl_event;
 
 extern const sp_waiter_ops sp_cl_event_ops;
@@ -105,6 +118,11 @@ static inline sp_cl_event *sp_cl_event_of(sp_waiter *waiter)
 
 /* Is it complete? FAILED if it failed. */
 sp_status sp_cl_event_is_done(const sp_cl_context *context, cl_event event, bool *done);
+/* Keeps an event of our own command until it is over: a driver crashes if a command fails whose
+ * event nobody holds. */
+void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event);
+/* Lets go of some that are over. */
+void sp_cl_events_tidy(sp_cl_context *context);
 /* For sp_pool_each(): the end of the context, first and last step. */
 void sp_cl_event_end(void *unused, void *object);
 void sp_cl_event_drop(void *context, void *object);

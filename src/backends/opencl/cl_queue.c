@@ -167,20 +167,20 @@ static sp_status check_events(const wait_list *list)
     return status;
 }
 
-static sp_status enqueue_barrier(const sp_cl_context *context, cl_command_queue queue, size_t count,
+static sp_status enqueue_barrier(sp_cl_context *context, cl_command_queue queue, size_t count,
                                  const cl_event *events)
 {
-    cl_int result = context->cl.enqueue_barrier(queue, (cl_uint)count, events, NULL);
-    return result == CL_SUCCESS ? SP_OK : sp_cl_fail(result, "clEnqueueBarrierWithWaitList");
-}
-
-static sp_status is_out_of_order(const sp_cl_context *context, cl_command_queue queue, bool *out)
-{
-    cl_command_queue_properties properties = 0;
-    cl_int result = context->cl.get_queue_info(queue, CL_QUEUE_PROPERTIES, sizeof(properties),
-                                               &properties, NULL);
-    *out = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
-    return result == CL_SUCCESS ? SP_OK : sp_cl_fail(result, "clGetCommandQueueInfo");
+    sp_cl_event *barrier = sp_pool_get(&context->events);
+    if (!barrier)
+        return SP_ERROR_OUT_OF_MEMORY;
+    cl_int result = context->cl.enqueue_barrier(queue, (cl_uint)count, events, &barrier->handle);
+    if (result == CL_SUCCESS) {
+        sp_cl_event_park(context, barrier);
+        return SP_OK;
+    }
+    barrier->handle = NULL;
+    sp_pool_put(&context->events, barrier);
+    return sp_cl_fail(result, "clEnqueueBarrierWithWaitList");
 }
 
 /* The wait on the semaphores is there, `gate` its event. On an out-of-order queue it keeps nothing
@@ -205,7 +205,7 @@ static sp_status enqueue_semaphore_wait(wait_list *list, cl_command_queue queue)
 {
     cl_event gate = NULL;
     bool out_of_order;
-    sp_status status = is_out_of_order(list->context, queue, &out_of_order);
+    sp_status status = sp_cl_queue_is_out_of_order(list->context, queue, &out_of_order);
     if (status != SP_OK)
         return status;
     cl_int result = list->context->cl.enqueue_wait_semaphores(
@@ -239,6 +239,7 @@ sp_status sp_cl_queue_wait(sp_cl_context *context, cl_command_queue queue, const
         status = sp_point_check(point, &waiter);
     if (status != SP_OK || !waiter)
         return status;
+    sp_cl_events_tidy(context);
     wait_list list;
     list_init(&list, context);
     status = sp_point_visit_leaves(point, add_leaf, &list);
