@@ -69,7 +69,9 @@ typedef struct sp_cl_caps {
     bool has_uuid;           /* the next two are set: cl_khr_device_uuid, first device           */
     uint8_t device_uuid[16]; /* equal to Vulkan's deviceUUID                                    */
     uint8_t driver_uuid[16];
-    const char *why_no_semaphore; /* a constant that says what is missing; NULL: nothing        */
+    /* What is missing, for as long as the context lives; NULL: nothing. */
+    const char *why_no_semaphore;
+    const char *why_no_import;
 } sp_cl_caps;
 
 /* What the context can do, asked when it was made.

@@ -87,7 +87,7 @@ void vk_check_validation(void)
 
 /* ---- Opening ---- */
 
-static PFN_vkGetInstanceProcAddr load_loader(const char *driver)
+static void choose_icd(const char *driver)
 {
     char variable[64];
     int length = snprintf(variable, sizeof(variable), "SP_TEST_%s_ICD", driver);
@@ -98,6 +98,11 @@ static PFN_vkGetInstanceProcAddr load_loader(const char *driver)
         test_skip("%s is not set: scripts/driver-env prints it", variable);
     setenv("VK_ICD_FILENAMES", icd, 1);
     setenv("VK_DRIVER_FILES", icd, 1);
+}
+
+static PFN_vkGetInstanceProcAddr load_loader(const char *driver)
+{
+    choose_icd(driver);
     setenv("NODEVICE_SELECT", "1", 1); /* a layer of Mesa's that looks for displays */
     void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)

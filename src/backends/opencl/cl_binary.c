@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * New signals of a semaphore: the other side's, and our own.
+ */
+#include "cl_internal.h"
+
+/* ---- A new signal of the semaphore ---- */
+
+/* Makes a signal of the pool a waiter with one reference, which holds the semaphore. */
+static void setup(sp_cl_signal *signal, sp_cl_semaphore *semaphore, uint32_t state)
+{
+    sp_oneshot_setup(&signal->oneshot, &sp_cl_signal_ops, state);
+    signal->semaphore = sp_cl_semaphore_ref(semaphore);
+}
+
+static sp_point make_point(sp_cl_signal *signal, uint32_t flags)
+{
+    return (sp_point){
+        .kind = SP_KIND_OPENCL,
+        .flags = SP_POINT_BINARY | flags,
+        .raw.opencl = {.semaphore = signal->semaphore->handle},
+        .waiter = &signal->oneshot.base,
+    };
+}
+
+/* Behind a wait on its own queue a new signal runs after it in any case. */
+static bool wait_has_run_locked(const sp_cl_semaphore *semaphore, cl_command_queue queue)
+{
+    const sp_cl_context *context = semaphore->context;
+    cl_command_queue waits_on = NULL;
+    bool done = false;
+    if (!semaphore->last_wait)
+        return true;
+    if (sp_cl_event_is_done(context, semaphore->last_wait, &done) != SP_OK || done)
+        return true;
+    if (!queue)
+        return false;
+    context->cl.get_event_info(semaphore->last_wait, CL_EVENT_COMMAND_QUEUE, sizeof(waits_on),
+                               &waits_on, NULL);
+    return waits_on == queue;
+}
+
+/* May the semaphore have a new signal? `queue`: where it is enqueued; NULL: not by us. */
+static sp_status check_free_locked(const sp_cl_semaphore *semaphore, cl_command_queue queue)
+{
+    const sp_cl_signal *current = semaphore->current;
+    uint32_t state = current ? sp_cl_signal_state(current) : SP_ONESHOT_CONSUMED;
+    bool ours = current && current->signalled;
+    if (semaphore->submitting || semaphore->unwaited || (state == SP_ONESHOT_SUBMITTED && ours)) {
+        return sp_fail(SP_ERROR_INVALID_STATE,
+                       "a signal of this semaphore is pending, and nobody waits for it yet");
+    }
+    bool waiting = state == SP_ONESHOT_CLAIMED && !sp_cl_signal_gate(current);
+    if (waiting || !wait_has_run_locked(semaphore, queue))
+        return sp_fail(SP_ERROR_INVALID_STATE,
+                       "a wait on this semaphore is enqueued and has not run yet");
+    return SP_OK;
+}
+
+/* Makes `next` (NULL: none with points) the semaphore's signal, and takes the one before away from
+ * whoever could still claim it. Returns that one, as a reference, if it never completes now. */
+static sp_cl_signal *replace_current_locked(sp_cl_semaphore *semaphore, sp_cl_signal *next)
+{
+    sp_cl_signal *earlier = semaphore->current;
+    semaphore->current = next;
+    if (!earlier)
+        return NULL;
+    uint32_t *state = &earlier->oneshot.state;
+    bool taken = sp_cas32(state, SP_ONESHOT_UNSUBMITTED, SP_ONESHOT_CONSUMED) ||
+                 sp_cas32(state, SP_ONESHOT_SUBMITTED, SP_ONESHOT_CONSUMED);
+    return taken && sp_waiter_try_ref(&earlier->oneshot.base) ? earlier : NULL;
+}
+
+static void fail_earlier(sp_cl_signal *earlier)
+{
+    if (!earlier)
+        return;
+    sp_error error;
+    sp_error_format(&error, SP_ERROR_INVALID_STATE, SP_CL_SUPERSEDED);
+    error.backend = SP_BACKEND_OPENCL;
+    sp_waiter_fail(&earlier->oneshot.base, 1, &error);
+    sp_waiter_unref(&earlier->oneshot.base);
+}
+
+sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, sp_point *out)
+{
+    SP_CHECK_ARGUMENT(semaphore && out, "semaphore and out are required");
+    SP_CHECK_ARGUMENT((flags & ~(uint32_t)SP_POINT_UNSUBMITTED) == 0,
+                      "SP_POINT_UNSUBMITTED is the only flag");
+    sp_cl_context *context = semaphore->context;
+    sp_status status = sp_cl_check(context);
+    if (status != SP_OK)
+        return status;
+    sp_cl_signal *signal = sp_pool_get(&context->signals);
+    sp_cl_signal *earlier = NULL;
+    if (!signal)
+        return SP_ERROR_OUT_OF_MEMORY;
+    setup(signal, semaphore, flags ? SP_ONESHOT_UNSUBMITTED : SP_ONESHOT_SUBMITTED);
+    sp_os_mutex_lock(&semaphore->lock);
+    status = check_free_locked(semaphore, NULL);
+    if (status == SP_OK)
+        earlier = replace_current_locked(semaphore, signal);
+    sp_os_mutex_unlock(&semaphore->lock);
+    fail_earlier(earlier);
+    if (status != SP_OK) {
+        sp_error error = *sp_last_error();
+        sp_waiter_unref(&signal->oneshot.base);
+        return sp_fail_with(&error);
+    }
+    *out = make_point(signal, flags);
+    return SP_OK;
+}
+
+/* ---- Signalled by us ---- */
+
+typedef struct submission {
+    sp_status status;
+    bool enqueued; /* the signal may come although the status says no: it would be one too many */
+} submission;
+
+static sp_status reserve(sp_cl_semaphore *semaphore, cl_command_queue queue)
+{
+    sp_os_mutex_lock(&semaphore->lock);
+    sp_status status = check_free_locked(semaphore, queue);
+    if (status == SP_OK)
+        semaphore->submitting = true;
+    sp_os_mutex_unlock(&semaphore->lock);
+    return status;
+}
+
+/* What came of it. `signal`: who stands for the signal now, NULL: nobody. */
+static void settle(sp_cl_semaphore *semaphore, sp_cl_signal *signal, const submission *done)
+{
+    sp_cl_signal *earlier = NULL;
+    sp_os_mutex_lock(&semaphore->lock);
+    semaphore->submitting = false;
+    semaphore->unwaited = done->enqueued && done->status != SP_OK;
+    if (done->status == SP_OK)
+        earlier = replace_current_locked(semaphore, signal);
+    sp_os_mutex_unlock(&semaphore->lock);
+    fail_earlier(earlier);
+}
+
+/* On an out-of-order queue a signal waits for nothing by itself: a marker stands for all before. */
+static sp_status mark_before(const sp_cl_context *context, cl_command_queue queue, cl_event *marker)
+{
+    bool out_of_order, done;
+    sp_status status = sp_cl_queue_is_out_of_order(context, queue, &out_of_order);
+    if (status != SP_OK || !out_of_order)
+        return status;
+    cl_int result = context->cl.enqueue_marker(queue, 0, NULL, marker);
+    if (result != CL_SUCCESS)
+        return sp_cl_fail(result, "clEnqueueMarkerWithWaitList");
+    status = sp_cl_event_is_done(context, *marker, &done);
+    if (status != SP_OK)
+        context->cl.release_event(*marker);
+    return status;
+}
+
+/* *signalled: the event of the command, if the caller wants it. */
+static submission enqueue_signal(sp_cl_semaphore *semaphore, cl_command_queue queue,
+                                 cl_event *signalled)
+{
+    const sp_cl_driver *cl = &semaphore->context->cl;
+    cl_event marker = NULL;
+    sp_status status = mark_before(semaphore->context, queue, &marker);
+    if (status != SP_OK)
+        return (submission){.status = status};
+    cl_int result = cl->enqueue_signal_semaphores(
+        queue, 1, &semaphore->handle, NULL, marker != NULL, marker ? &marker : NULL, signalled);
+    if (marker)
+        cl->release_event(marker);
+    if (result != CL_SUCCESS)
+        return (submission){.status = sp_cl_fail(result, "clEnqueueSignalSemaphoresKHR")};
+    result = cl->flush(queue);
+    if (result == CL_SUCCESS)
+        return (submission){.enqueued = true};
+    if (signalled)
+        cl->release_event(*signalled);
+    return (submission){.enqueued = true, .status = sp_cl_fail(result, "clFlush")};
+}
+
+static sp_status signal_without_point(sp_cl_semaphore *semaphore, cl_command_queue queue)
+{
+    sp_status status = reserve(semaphore, queue);
+    if (status != SP_OK)
+        return status;
+    submission done = enqueue_signal(semaphore, queue, NULL);
+    settle(semaphore, NULL, &done);
+    return done.status;
+}
+
+static sp_status signal_with_point(sp_cl_semaphore *semaphore, cl_command_queue queue,
+                                   sp_point *out)
+{
+    sp_pool *pool = &semaphore->context->signals;
+    sp_cl_signal *signal = sp_pool_get(pool);
+    cl_event signalled = NULL;
+    if (!signal)
+        return SP_ERROR_OUT_OF_MEMORY;
+    sp_status status = reserve(semaphore, queue);
+    if (status != SP_OK) {
+        sp_pool_put(pool, signal);
+        return status;
+    }
+    submission done = enqueue_signal(semaphore, queue, &signalled);
+    if (done.status == SP_OK) {
+        setup(signal, semaphore, SP_ONESHOT_SUBMITTED);
+        signal->signalled = signalled;
+        *out = make_point(signal, 0);
+    }
+    settle(semaphore, signal, &done);
+    if (done.status != SP_OK)
+        sp_pool_put(pool, signal);
+    return done.status;
+}
+
+sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context, cl_command_queue queue,
+                                       sp_cl_semaphore *semaphore, sp_point *out)
+{
+    SP_CHECK_ARGUMENT(context && queue && semaphore, "context, queue and semaphore are required");
+    sp_status status = sp_cl_check(semaphore->context);
+    if (status == SP_OK)
+        status = sp_cl_check_queue(context, queue);
+    if (status == SP_OK && semaphore->context->handle != context->handle)
+        status = sp_fail(SP_ERROR_WRONG_CONTEXT, "the semaphore is of another cl_context");
+    if (status != SP_OK)
+        return status;
+    return out ? signal_with_point(semaphore, queue, out) : signal_without_point(semaphore, queue);
+}

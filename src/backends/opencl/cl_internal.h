@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The OpenCL backend's own structures.
+ *
+ * How it fits together. An event is a point as it is: its status tells. A binary semaphore cannot
+ * be asked where it is, so one signal of it is known to be reached only through the wait that used
+ * it up: the event of that wait is the signal's *gate*. A host wait enqueues such a wait itself, on
+ * the context's wait queue, if nobody has.
+ *
+ * Why no payload query (CL_SEMAPHORE_PAYLOAD_KHR): 1 says that some signal is there. It may be an
+ * earlier one that its own waiter left, and whoever believes it has not used it up.
+ *
+ * Locks: the context's, a semaphore's and the pools' are held for a handful of instructions, or over
+ * look-ups of the driver. None is held over an enqueue, a flush or a change of a user event: there
+ * drivers run callbacks of the user on the calling thread.
+ *
+ * Who keeps whom alive: a point holds its waiter, an sp_cl_event or an sp_cl_signal; a signal holds
+ * its semaphore; each holds the sp_cl_context. sp_cl_context_destroy() releases every OpenCL object,
+ * the memory stays until the last of them is released.
+ */
+#ifndef SP_OPENCL_CL_INTERNAL_H
+#define SP_OPENCL_CL_INTERNAL_H
+
+#include "backends/opencl/cl_driver.h"
+#include "core/core.h"
+
+/* ---- Context (cl_context.c, cl_caps.c) ---- */
+
+struct sp_cl_context {
+    sp_cl_driver cl;
+    cl_context handle;
+    cl_command_queue wait_queue; /* NULL: no host waits on semaphores                           */
+    cl_device_id import_device;  /* of several: the one that semaphores are imported for        */
+    sp_cl_caps caps;
+    char why_no_semaphore[96]; /* what caps points to                                           */
+    char why_no_import[96];
+    sp_log log;
+    uint32_t refs; /* the user's and one for each event, signal and semaphore */
+    uint32_t fork_generation;
+
+    uint32_t host_waits; /* enqueued to the wait queue so far                              */
+    cl_event end_marker; /* behind the first `end_marker_waits` of them; while ending      */
+    uint32_t end_marker_waits;
+
+    uint32_t lock;
+    bool dead;          /* sp_cl_context_destroy() was successful: no driver calls    */
+    uint32_t releasing; /* threads that release driver objects right now              */
+    sp_cl_semaphore *semaphores;
+    struct sp_cl_event *first_parked;
+    struct sp_cl_event *last_parked;
+
+    sp_pool events;
+    sp_pool signals;
+};
+
+static inline bool sp_cl_is_forked(const sp_cl_context *context)
+{
+    return context->fork_generation != sp_fork_generation;
+}
+
+/* SP_OK, FORKED, or INVALID_STATE after sp_cl_context_destroy(). */
+sp_status sp_cl_check(const sp_cl_context *context);
+/* The same, and the queue is one of the context: else WRONG_CONTEXT. */
+sp_status sp_cl_check_queue(sp_cl_context *context, cl_command_queue queue);
+
+sp_status sp_cl_queue_is_out_of_order(const sp_cl_context *context, cl_command_queue queue,
+                                      bool *out_of_order);
+
+sp_cl_context *sp_cl_context_ref(sp_cl_context *context);
+void sp_cl_context_unref(sp_cl_context *context);
+
+/* Around calls of the driver that release something. False: the context is dead, and what there
+ * was is released already. */
+bool sp_cl_begin_release(sp_cl_context *context);
+void sp_cl_end_release(sp_cl_context *context);
+
+/* What is not known reached by now never will be: the context ends. */
+void sp_cl_end_waiter(sp_waiter *waiter);
+
+/* Reads the devices: version, caps, import_device. NOT_SUPPORTED names the version that is there. */
+sp_status sp_cl_caps_read(sp_cl_context *context);
+
+/* ---- Results (cl_result.c) ---- */
+
+/* The last error for a failed call. */
+sp_status sp_cl_fail(cl_int result, const char *call);
+/* The last error for an event whose execution status is negative: FAILED. */
+sp_status sp_cl_fail_event(cl_int execution_status);
+/* The execution status of a user event that fails with this cause, so that whoever looks at the
+ * event learns it. */
+cl_int sp_cl_status_of_cause(sp_status cause);
+
+/* ---- Events (cl_event.c, cl_park.c) ---- */
+
+/* What an event is. */
+enum {
+    SP_CL_WRAPPED = 0,
+    SP_CL_OWN_COMMAND = 1, /* a marker or barrier of ours */
+    SP_CL_USER_UNSET = 2,  /* a user event of ours        */
+    SP_CL_USER_SET = 3
+};
+
+/* Comes from the context's pool and goes back there. */
+typedef struct sp_cl_event {
+    sp_waiter base;
+    sp_cl_context *context;
+    cl_event handle; /* one reference; NULL in the pool, and once the context is destroyed */
+    uint32_t kind;
+    struct sp_cl_event *next_parked;
+} sp_cl_event;
+
+extern const sp_waiter_ops sp_cl_event_ops;
+
+static inline sp_cl_event *sp_cl_event_of(sp_waiter *waiter)
+{
+    return SP_CONTAINER_OF(waiter, sp_cl_event, base);
+}
+
+/* Is it complete? FAILED if it failed. */
+sp_status sp_cl_event_is_done(const sp_cl_context *context, cl_event event, bool *done);
+/* Keeps an event of our own command until it is over: a driver crashes if a command fails whose
+ * event nobody holds. */
+void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event);
+/* Lets go of some that are over. */
+void sp_cl_events_tidy(sp_cl_context *context);
+/* For sp_pool_each(): the end of the context, first and last step. */
+void sp_cl_event_end(void *unused, void *object);
+void sp_cl_event_drop(void *context, void *object);
+
+/* ---- Semaphores (cl_semaphore.c) ---- */
+
+typedef struct sp_cl_signal sp_cl_signal;
+
+struct sp_cl_semaphore {
+    sp_cl_context *context;
+    cl_semaphore_khr handle; /* one reference; NULL once the context is destroyed */
+    uint32_t refs;
+
+    sp_os_mutex lock;
+    sp_cl_signal *current; /* the last signal that has points; not a reference                  */
+    bool submitting;       /* a signal of ours is being enqueued                                */
+    bool unwaited;         /* a signal of ours is pending, and its last point was released      */
+    cl_event last_wait;    /* of the last wait that we enqueued; NULL: none                     */
+
+    /* Under the context's lock: its list of semaphores. */
+    sp_cl_semaphore *next;
+    sp_cl_semaphore *prev;
+};
+
+/* One signal of a semaphore. Comes from the context's pool and goes back there. */
+struct sp_cl_signal {
+    sp_oneshot oneshot;
+    sp_cl_semaphore *semaphore;
+    cl_event signalled; /* of our own signal command; NULL: somebody else signals               */
+    cl_event gate;      /* of the wait that used it up; NULL: none, or it is being enqueued     */
+};
+
+extern const sp_waiter_ops sp_cl_signal_ops;
+
+static inline sp_cl_signal *sp_cl_signal_of(sp_waiter *waiter)
+{
+    return SP_CONTAINER_OF(waiter, sp_cl_signal, oneshot.base);
+}
+
+/* Takes the reference to `handle`, on success only. */
+sp_status sp_cl_semaphore_make(sp_cl_context *context, cl_semaphore_khr handle,
+                               sp_cl_semaphore **out);
+/* NOT_SUPPORTED with the reason, or SP_OK. */
+sp_status sp_cl_check_semaphores(const sp_cl_context *context);
+/* Releases what the driver has of all that are left: the end of the context. */
+void sp_cl_semaphores_drop(sp_cl_context *context);
+
+/* ---- Signals (cl_signal.c, cl_binary.c) ---- */
+
+#define SP_CL_SUPERSEDED "a later point of the same semaphore took this one's place"
+
+static inline uint32_t sp_cl_signal_state(const sp_cl_signal *signal)
+{
+    return sp_load32(&signal->oneshot.state);
+}
+
+static inline cl_event sp_cl_signal_gate(const sp_cl_signal *signal)
+{
+    return __atomic_load_n(&signal->gate, __ATOMIC_ACQUIRE);
+}
+
+/* A wait for the claimed signal was enqueued, with this event: keeps references of its own. */
+void sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate);
+void sp_cl_signal_end(void *unused, void *object);
+void sp_cl_signal_drop(void *context, void *object);
+
+#endif

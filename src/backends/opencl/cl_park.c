@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Events of our own commands that nobody looks at any more, but which are not over. PoCL 3.1 ends
+ * the process when a marker or barrier fails whose event was released.
+ */
+#include "cl_internal.h"
+
+#define LOOKS 2 /* so many at a time: more than are added, so the list does not grow without end */
+
+void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event)
+{
+    event->next_parked = NULL;
+    sp_os_spin_lock(&context->lock);
+    if (context->last_parked)
+        context->last_parked->next_parked = event;
+    else
+        context->first_parked = event;
+    context->last_parked = event;
+    sp_os_spin_unlock(&context->lock);
+}
+
+static sp_cl_event *take_first(sp_cl_context *context)
+{
+    sp_os_spin_lock(&context->lock);
+    sp_cl_event *first = context->first_parked;
+    if (first)
+        context->first_parked = first->next_parked;
+    if (!context->first_parked)
+        context->last_parked = NULL;
+    sp_os_spin_unlock(&context->lock);
+    return first;
+}
+
+void sp_cl_events_tidy(sp_cl_context *context)
+{
+    for (unsigned i = 0; i < LOOKS; i++) {
+        sp_cl_event *event = take_first(context);
+        if (!event)
+            return;
+        cl_int status = CL_COMPLETE;
+        context->cl.get_event_info(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+                                   &status, NULL);
+        if (status > CL_COMPLETE) {
+            sp_cl_event_park(context, event);
+            continue;
+        }
+        context->cl.release_event(event->handle);
+        event->handle = NULL;
+        sp_pool_put(&context->events, event);
+    }
+}
