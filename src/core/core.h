@@ -68,7 +68,8 @@ sp_status sp_fail_size(const char *function, const char *object, size_t size, si
 enum {
     SP_FEATURE_COMPOSITE = 1 << 16, /* ops is a sp_composite_ops                                */
     SP_FEATURE_ONESHOT = 1 << 17,   /* the waiter is a sp_oneshot                               */
-    SP_FEATURE_USER_MADE = 1 << 18  /* the table is the user's                                  */
+    SP_FEATURE_USER_MADE = 1 << 18, /* the table is the user's                                  */
+    SP_FEATURE_TO_BEGIN = 1 << 19   /* probing may notice nothing before block() was called once */
 };
 
 /* Chains and slots: made of other points. */
@@ -83,6 +84,14 @@ typedef struct sp_composite_ops {
 
 /* For waiters of our own: the table is right, so this cannot fail. */
 void sp_waiter_setup(sp_waiter *waiter, const sp_waiter_ops *ops);
+
+/* Does the primitive show itself only to who waits for it: because the wait uses its signal up, or
+ * because the wait is what asks for news? Calling block() until now starts that wait. */
+static inline bool sp_waiter_shows_only_to_waits(const sp_waiter *waiter)
+{
+    return (waiter->features & SP_FEATURE_BLOCK) &&
+           (waiter->features & (SP_FEATURE_CONSUMING | SP_FEATURE_TO_BEGIN));
+}
 
 /* One more reference, unless the last one is already gone. */
 bool sp_waiter_try_ref(sp_waiter *waiter);

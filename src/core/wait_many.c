@@ -148,12 +148,10 @@ static uint64_t slice_end(const many *m)
     return end < m->deadline_ns ? end : m->deadline_ns;
 }
 
-/* A signal that waits use up shows itself only to who waits for it: blocking until now starts that
- * wait without blocking. */
-static sp_status start_consuming(sp_waiter *waiter, const sp_point *leaf)
+/* Blocking until now starts the wait without blocking. */
+static sp_status start_wait(sp_waiter *waiter, const sp_point *leaf)
 {
-    const uint32_t wanted = SP_FEATURE_CONSUMING | SP_FEATURE_BLOCK;
-    if ((waiter->features & wanted) != wanted)
+    if (!sp_waiter_shows_only_to_waits(waiter))
         return SP_OK;
     uint64_t target = sp_point_target(leaf);
     uint32_t number = sp_error_number();
@@ -161,13 +159,13 @@ static sp_status start_consuming(sp_waiter *waiter, const sp_point *leaf)
     return status < 0 ? sp_waiter_keep_error(waiter, target, status, number) : SP_OK;
 }
 
-static sp_status start_all_consuming(many *m)
+static sp_status start_all_waits(many *m)
 {
     sp_status status = SP_OK;
     for (size_t i = 0; i < m->count && status == SP_OK; i++) {
         m->index = i;
         if (m->entries[i].leaf)
-            status = start_consuming(m->entries[i].leaf->waiter, m->entries[i].leaf);
+            status = start_wait(m->entries[i].leaf->waiter, m->entries[i].leaf);
     }
     return status;
 }
@@ -226,7 +224,7 @@ static sp_status block(many *m)
     if (common_group(m))
         return block_on_group(m, first->waiter->ops);
     if (m->mode == SP_WAIT_ANY) {
-        sp_status status = start_all_consuming(m);
+        sp_status status = start_all_waits(m);
         if (status == SP_OK)
             sleep_until_woken(m);
         return status;

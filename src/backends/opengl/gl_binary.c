@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One signal of a binary semaphore as a waiter.
+ *
+ * A binary cannot be asked where it is. So a signal is known to be reached only through the wait
+ * that used it up: behind that wait stands a fence, the signal's *gate*. A host wait inserts both
+ * itself if nobody has.
+ */
+#include "gl_internal.h"
+
+/* ---- State ---- */
+
+static uint32_t state_of(const sp_gl_signal *signal)
+{
+    return sp_load32(&signal->oneshot.state);
+}
+
+static sp_gl_sync *gate_of(const sp_gl_signal *signal)
+{
+    return __atomic_load_n(&signal->gate, __ATOMIC_ACQUIRE);
+}
+
+sp_gl_signal *sp_gl_signal_make(sp_gl_semaphore *semaphore, uint32_t state)
+{
+    sp_gl_signal *signal = sp_pool_get(&semaphore->context->signals);
+    if (!signal)
+        return NULL;
+    sp_oneshot_setup(&signal->oneshot, &sp_gl_signal_ops, state);
+    signal->semaphore = sp_gl_semaphore_hold(semaphore);
+    signal->ours = false;
+    signal->gate = NULL;
+    return signal;
+}
+
+sp_point sp_gl_signal_point(sp_gl_signal *signal, uint32_t flags)
+{
+    const sp_gl_semaphore *binary = signal->semaphore;
+    return (sp_point){
+        .kind = SP_KIND_OPENGL,
+        .flags = SP_POINT_BINARY | flags,
+        .raw.opengl = {.semaphore = binary->name, .context = binary->context->native},
+        .waiter = &signal->oneshot.base,
+    };
+}
+
+void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, void *native)
+{
+    sp_gl_semaphore *binary = signal->semaphore;
+    sp_waiter_ref(&gate->base);
+    sp_waiter_ref(&gate->base);
+    sp_os_mutex_lock(&binary->lock);
+    sp_gl_sync *before = binary->last_gate;
+    binary->last_gate = gate;
+    binary->last_gate_in = native;
+    sp_os_mutex_unlock(&binary->lock);
+    __atomic_store_n(&signal->gate, gate, __ATOMIC_RELEASE);
+    sp_gl_sync_unref(before);
+}
+
+void sp_gl_signal_fail(sp_gl_signal *signal, const sp_error *error)
+{
+    sp_waiter_fail(&signal->oneshot.base, 0, error);
+}
+
+static sp_status signal_probe(sp_waiter *waiter, uint64_t value, uint64_t *reached)
+{
+    (void)value;
+    sp_gl_signal *signal = sp_gl_signal_of(waiter);
+    *reached = 0;
+    if (sp_gl_is_gone(signal->semaphore->context))
+        return sp_gl_fail_gone(signal->semaphore->context);
+    if (state_of(signal) == SP_ONESHOT_UNSUBMITTED)
+        return SP_NOT_SUBMITTED;
+    sp_gl_sync *gate = gate_of(signal);
+    if (!gate)
+        return SP_OK;
+    sp_status status = sp_gl_sync_look(gate);
+    *reached = status == SP_OK;
+    return status == SP_PENDING ? SP_OK : status;
+}
+
+/* ---- Waiting on the host ---- */
+
+/* Until the signal's user says that it is submitted. Nothing will wake us: look now and then. */
+static sp_status wait_for_mark(const sp_gl_signal *signal, uint64_t deadline_ns)
+{
+    sp_backoff backoff = {0};
+    while (state_of(signal) == SP_ONESHOT_UNSUBMITTED &&
+           sp_load64(&signal->oneshot.base.failed_from) == UINT64_MAX) {
+        if (sp_now_ns() >= deadline_ns)
+            break;
+        sp_backoff_sleep(&backoff, deadline_ns);
+    }
+    return SP_TIMEOUT;
+}
+
+/* The signal is claimed for this. */
+static sp_status consume(sp_gl_signal *signal, sp_gl_sync *fence)
+{
+    void *native;
+    sp_status status = sp_gl_insert_host_wait(signal->semaphore, 0, fence, &native);
+    if (status == SP_OK) {
+        sp_gl_signal_set_gate(signal, fence, native);
+    } else if (native) { /* the wait is in the stream, the fence is not */
+        sp_gl_signal_fail(signal, sp_last_error());
+    } else {
+        sp_oneshot_unclaim(&signal->oneshot);
+    }
+    return status;
+}
+
+/* Claims the signal and inserts the wait that uses it up. SP_OK also if another thread did. */
+static sp_status start_wait(sp_gl_signal *signal)
+{
+    sp_gl_sync *fence = sp_gl_sync_make(signal->semaphore->context);
+    if (!fence)
+        return SP_ERROR_OUT_OF_MEMORY;
+    sp_status status = sp_oneshot_claim(&signal->oneshot);
+    if (status == SP_OK)
+        status = consume(signal, fence);
+    else if (status == SP_ERROR_INVALID_STATE && state_of(signal) == SP_ONESHOT_CLAIMED)
+        status = SP_OK;
+    sp_error error = *sp_last_error();
+    sp_gl_sync_unref(fence);
+    return status < 0 ? sp_fail_with(&error) : status;
+}
+
+static sp_status signal_block(sp_waiter *waiter, uint64_t value, uint64_t deadline_ns)
+{
+    (void)value;
+    sp_gl_signal *signal = sp_gl_signal_of(waiter);
+    uint32_t state = state_of(signal);
+    sp_status status = sp_gl_check(signal->semaphore->context);
+    if (status != SP_OK)
+        return status;
+    if (state == SP_ONESHOT_UNSUBMITTED)
+        return wait_for_mark(signal, deadline_ns);
+    if (state == SP_ONESHOT_SUBMITTED)
+        status = start_wait(signal);
+    if (status != SP_OK)
+        return status;
+    sp_gl_sync *gate = gate_of(signal);
+    return gate ? sp_gl_sync_block(gate, deadline_ns) : SP_TIMEOUT; /* another thread inserts it */
+}
+
+/* ---- The end of a signal ---- */
+
+static void signal_release(sp_waiter *waiter)
+{
+    sp_gl_signal *signal = sp_gl_signal_of(waiter);
+    sp_gl_semaphore *binary = signal->semaphore;
+    sp_gl_sync *gate = signal->gate;
+    if (!sp_waiter_is_forked(waiter)) {
+        sp_os_mutex_lock(&binary->lock);
+        if (binary->current == signal)
+            binary->current = NULL;
+        sp_os_mutex_unlock(&binary->lock);
+        sp_pool_put(&binary->context->signals, signal);
+    }
+    sp_gl_sync_unref(gate);
+    sp_gl_semaphore_unref(binary);
+}
+
+const sp_waiter_ops sp_gl_signal_ops = {
+    .size = sizeof(sp_waiter_ops),
+    .features = SP_FEATURE_CONSUMING | SP_FEATURE_ONESHOT | SP_FEATURE_BLOCK,
+    .backend = SP_BACKEND_OPENGL,
+    .name = "opengl binary signal",
+    .probe = signal_probe,
+    .block = signal_block,
+    .destroy = signal_release,
+};
+
+/* ---- A new signal of the semaphore ---- */
+
+static sp_status fail_wait_not_run(void)
+{
+    return sp_fail(SP_ERROR_INVALID_STATE,
+                   "a wait on this binary semaphore was inserted and has not run yet");
+}
+
+/* In the stream of the last wait a new signal runs after it in any case. */
+static sp_status check_last_gate_locked(const sp_gl_semaphore *binary, const void *native)
+{
+    sp_gl_sync *gate = binary->last_gate;
+    if (!gate || binary->last_gate_in == native || sp_waiter_known_reached(&gate->base, 1))
+        return SP_OK;
+    /* Only an EGLSync can be asked with a lock held: asking another may enter the helper. */
+    if (gate->display && sp_gl_sync_look(gate) == SP_OK)
+        return SP_OK;
+    return fail_wait_not_run();
+}
+
+static sp_status check_unwaited_locked(const sp_gl_semaphore *binary)
+{
+    const sp_gl_signal *current = binary->current;
+    if (!current || !current->ours || state_of(current) != SP_ONESHOT_SUBMITTED)
+        return SP_OK;
+    return sp_fail(SP_ERROR_INVALID_STATE,
+                   "a signal of this binary semaphore is pending, and nobody waits for it yet");
+}
+
+sp_status sp_gl_binary_check_free_locked(sp_gl_semaphore *binary, const void *native)
+{
+    const sp_gl_signal *current = binary->current;
+    sp_status status = check_unwaited_locked(binary);
+    if (status != SP_OK)
+        return status;
+    if (current && state_of(current) == SP_ONESHOT_CLAIMED && !gate_of(current))
+        return fail_wait_not_run();
+    return check_last_gate_locked(binary, native);
+}
+
+/* Takes the signal away from whoever could still claim it. */
+static bool supersede(sp_gl_signal *signal)
+{
+    uint32_t *state = &signal->oneshot.state;
+    return sp_cas32(state, SP_ONESHOT_UNSUBMITTED, SP_ONESHOT_CONSUMED) ||
+           sp_cas32(state, SP_ONESHOT_SUBMITTED, SP_ONESHOT_CONSUMED);
+}
+
+sp_gl_signal *sp_gl_binary_supersede_locked(sp_gl_semaphore *binary)
+{
+    sp_gl_signal *current = binary->current;
+    binary->current = NULL;
+    if (!current || !supersede(current) || !sp_waiter_try_ref(&current->oneshot.base))
+        return NULL;
+    return current;
+}
+
+void sp_gl_binary_fail_superseded(sp_gl_signal *earlier)
+{
+    sp_error error;
+    if (!earlier)
+        return;
+    sp_error_format(&error, SP_ERROR_INVALID_STATE,
+                    "a later signal of the same binary semaphore took this one's place");
+    error.backend = SP_BACKEND_OPENGL;
+    sp_waiter_fail(&earlier->oneshot.base, 1, &error);
+    sp_waiter_unref(&earlier->oneshot.base);
+}
+
+/* Makes `next` the semaphore's signal. *earlier: one that never completes now, as a reference. */
+static sp_status replace_current(sp_gl_semaphore *binary, sp_gl_signal *next,
+                                 sp_gl_signal **earlier)
+{
+    sp_os_mutex_lock(&binary->lock);
+    sp_status status = check_unwaited_locked(binary);
+    if (status == SP_OK) {
+        *earlier = sp_gl_binary_supersede_locked(binary);
+        binary->current = next;
+    }
+    sp_os_mutex_unlock(&binary->lock);
+    return status;
+}
+
+sp_status sp_gl_binary_point(sp_gl_semaphore *semaphore, uint32_t flags, sp_point *out)
+{
+    SP_CHECK_ARGUMENT(semaphore && out, "semaphore and out are required");
+    SP_CHECK_ARGUMENT(!sp_gl_has_values(semaphore), "it has values: sp_gl_timeline_point()");
+    SP_CHECK_ARGUMENT((flags & ~(uint32_t)SP_POINT_UNSUBMITTED) == 0,
+                      "SP_POINT_UNSUBMITTED is the only flag");
+    sp_status status = sp_gl_check(semaphore->context);
+    if (status != SP_OK)
+        return status;
+    sp_gl_signal *earlier = NULL;
+    sp_gl_signal *signal =
+        sp_gl_signal_make(semaphore, flags ? SP_ONESHOT_UNSUBMITTED : SP_ONESHOT_SUBMITTED);
+    if (!signal)
+        return SP_ERROR_OUT_OF_MEMORY;
+    status = replace_current(semaphore, signal, &earlier);
+    sp_gl_binary_fail_superseded(earlier);
+    if (status != SP_OK) {
+        sp_error error = *sp_last_error();
+        sp_waiter_unref(&signal->oneshot.base);
+        return sp_fail_with(&error);
+    }
+    *out = sp_gl_signal_point(signal, flags);
+    return SP_OK;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Signals of semaphores in a context's stream.
+ */
+#include "gl_internal.h"
+
+#include <inttypes.h>
+
+/* What is got before the first call into GL, so that running out of memory changes nothing. */
+typedef struct spares {
+    sp_gl_sync *fence;    /* with values: tells when the signal has run */
+    sp_gl_signal *signal; /* binary: the point's waiter                 */
+} spares;
+
+static sp_status get_spares(sp_gl_context *context, sp_gl_semaphore *semaphore, spares *spare)
+{
+    *spare = (spares){0};
+    if (sp_gl_has_values(semaphore))
+        spare->fence = sp_gl_sync_make(context);
+    else
+        spare->signal = sp_gl_signal_make(semaphore, SP_ONESHOT_SUBMITTED);
+    return spare->fence || spare->signal ? SP_OK : SP_ERROR_OUT_OF_MEMORY;
+}
+
+static sp_status give_spares_back(const spares *spare, sp_status status)
+{
+    sp_error error = *sp_last_error();
+    sp_gl_sync_unref(spare->fence);
+    if (spare->signal)
+        sp_waiter_unref(&spare->signal->oneshot.base);
+    return status < 0 ? sp_fail_with(&error) : status;
+}
+
+/* ---- With values ---- */
+
+static sp_status check_value_locked(const sp_gl_semaphore *semaphore, uint64_t *value)
+{
+    uint64_t known = sp_load64(&semaphore->base.reached);
+    if (known < semaphore->minted)
+        known = semaphore->minted;
+    if (*value == 0)
+        *value = known + 1;
+    if (*value == UINT64_MAX)
+        return sp_fail(SP_ERROR_INVALID_STATE, "the timeline has no values left");
+    if (*value <= known) {
+        return sp_fail(SP_ERROR_INVALID_ARGUMENT,
+                       "sp_gl_context_signal_semaphore: value %" PRIu64
+                       " does not increase: %" PRIu64 " is signalled already",
+                       *value, known);
+    }
+    return SP_OK;
+}
+
+/* Streams of two contexts run as they like: a signal in another one than the last waits for that,
+ * so that the value never goes back. */
+static sp_status insert_order_locked(sp_gl_semaphore *semaphore, const void *native)
+{
+    const sp_gl_operation before = {.semaphore = semaphore, .value = semaphore->minted};
+    if (!semaphore->minted_in || semaphore->minted_in == native ||
+        sp_waiter_known_reached(&semaphore->base, semaphore->minted))
+        return SP_OK;
+    return sp_gl_insert_wait_locked(&before);
+}
+
+static sp_status signal_value_locked(const sp_gl_context *context, sp_gl_operation *operation)
+{
+    sp_gl_semaphore *semaphore = operation->semaphore;
+    sp_status status = check_value_locked(semaphore, &operation->value);
+    if (status == SP_OK)
+        status = insert_order_locked(semaphore, context->native);
+    if (status == SP_OK)
+        status = sp_gl_insert_signal_locked(operation);
+    if (status != SP_OK)
+        return status;
+    semaphore->minted = operation->value;
+    semaphore->minted_in = context->native;
+    return SP_OK;
+}
+
+/* Without the fence the point is good, too: a wait for it inserts its own. */
+static void watch_signal(const sp_gl_operation *operation, sp_gl_sync *fence)
+{
+    if (sp_gl_sync_insert(fence) == SP_OK)
+        sp_gl_timeline_watch(operation->semaphore, operation->value, fence);
+    sp_gl_sync_unref(fence);
+}
+
+/* ---- Binary ---- */
+
+static sp_status signal_binary_locked(const sp_gl_context *context, sp_gl_operation *operation,
+                                      sp_gl_signal *signal, sp_gl_signal **earlier)
+{
+    sp_gl_semaphore *binary = operation->semaphore;
+    sp_status status = sp_gl_binary_check_free_locked(binary, context->native);
+    if (status == SP_OK)
+        status = sp_gl_insert_signal_locked(operation);
+    if (status != SP_OK)
+        return status;
+    *earlier = sp_gl_binary_supersede_locked(binary);
+    binary->current = signal;
+    if (signal)
+        signal->ours = true;
+    return SP_OK;
+}
+
+/* ---- Both ---- */
+
+/* Flushes with the lock held: values reach the device in their order. */
+static sp_status signal_in_stream(sp_gl_context *context, sp_gl_operation *operation,
+                                  const spares *spare)
+{
+    sp_gl_semaphore *semaphore = operation->semaphore;
+    sp_gl_signal *earlier = NULL;
+    sp_gl_forget_errors(context);
+    sp_os_mutex_lock(&semaphore->lock);
+    sp_status status = sp_gl_has_values(semaphore)
+                           ? signal_value_locked(context, operation)
+                           : signal_binary_locked(context, operation, spare->signal, &earlier);
+    if (status == SP_OK)
+        context->gl.flush();
+    sp_os_mutex_unlock(&semaphore->lock);
+    sp_gl_binary_fail_superseded(earlier);
+    return status;
+}
+
+static sp_status check_semaphore(sp_gl_context *context, const sp_gl_semaphore *semaphore)
+{
+    sp_status status = sp_gl_check_current(context, "sp_gl_context_signal_semaphore");
+    if (status == SP_OK)
+        status = sp_gl_check(semaphore->context);
+    if (status == SP_OK && semaphore->context->group != context->group)
+        status = sp_fail(SP_ERROR_WRONG_CONTEXT, "sp_gl_context_signal_semaphore: the semaphore is "
+                                                 "of a context that shares nothing with this one");
+    return status;
+}
+
+sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_semaphore *semaphore,
+                                         uint64_t value, const sp_gl_barriers *barriers,
+                                         sp_point *out)
+{
+    SP_CHECK_ARGUMENT(context && semaphore, "context and semaphore are required");
+    SP_CHECK_ARGUMENT(sp_gl_has_values(semaphore) || value == 0, "a binary's signal has no value");
+    SP_CHECK_ARGUMENT(value != UINT64_MAX, "UINT64_MAX is not a timeline value");
+    const char *why = sp_gl_check_barriers(barriers);
+    SP_CHECK_ARGUMENT(!why, why);
+    sp_gl_operation operation = {.semaphore = semaphore, .value = value, .barriers = barriers};
+    spares spare = {0};
+    sp_status status = check_semaphore(context, semaphore);
+    if (status == SP_OK && out)
+        status = get_spares(context, semaphore, &spare);
+    if (status != SP_OK)
+        return status;
+    status = signal_in_stream(context, &operation, &spare);
+    if (status != SP_OK)
+        return give_spares_back(&spare, status);
+    if (spare.fence)
+        watch_signal(&operation, spare.fence);
+    if (out)
+        *out = spare.signal ? sp_gl_signal_point(spare.signal, 0)
+                            : sp_gl_timeline_make_point(semaphore, operation.value);
+    return SP_OK;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Waits in a context's stream: those of host waits, and sp_gl_context_wait(), which finds what a
+ * point waits for and claims what a wait uses up before it inserts anything.
+ */
+#include "gl_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- One wait on a semaphore ---- */
+
+static sp_status set_value_locked(const sp_gl_semaphore *semaphore, uint64_t value)
+{
+    const GLuint64 values[] = {value};
+    if (!sp_gl_has_values(semaphore))
+        return SP_OK;
+    sp_gl_context *context = semaphore->context;
+    GLenum name = semaphore->type == SP_GL_SEMAPHORE_TIMELINE ? GL_TIMELINE_SEMAPHORE_VALUE_NV
+                                                              : GL_D3D12_FENCE_VALUE_EXT;
+    context->gl.semaphore_parameter_ui64v(semaphore->name, name, values);
+    return sp_gl_check_error(context, "glSemaphoreParameterui64vEXT");
+}
+
+sp_status sp_gl_insert_wait_locked(const sp_gl_operation *operation)
+{
+    static const sp_gl_barriers none = {0};
+    const sp_gl_barriers *with = operation->barriers ? operation->barriers : &none;
+    sp_gl_context *context = operation->semaphore->context;
+    sp_status status = set_value_locked(operation->semaphore, operation->value);
+    if (status != SP_OK)
+        return status;
+    context->gl.wait_semaphore(operation->semaphore->name, with->buffer_count, with->buffers,
+                               with->texture_count, with->textures, with->layouts);
+    return sp_gl_check_error(context, "glWaitSemaphoreEXT");
+}
+
+sp_status sp_gl_insert_signal_locked(const sp_gl_operation *operation)
+{
+    static const sp_gl_barriers none = {0};
+    const sp_gl_barriers *with = operation->barriers ? operation->barriers : &none;
+    sp_gl_context *context = operation->semaphore->context;
+    sp_status status = set_value_locked(operation->semaphore, operation->value);
+    if (status != SP_OK)
+        return status;
+    context->gl.signal_semaphore(operation->semaphore->name, with->buffer_count, with->buffers,
+                                 with->texture_count, with->textures, with->layouts);
+    return sp_gl_check_error(context, "glSignalSemaphoreEXT");
+}
+
+static sp_status insert_wait(const sp_gl_operation *operation)
+{
+    sp_os_mutex_lock(&operation->semaphore->lock);
+    sp_status status = sp_gl_insert_wait_locked(operation);
+    sp_os_mutex_unlock(&operation->semaphore->lock);
+    return status;
+}
+
+sp_status sp_gl_insert_host_wait(sp_gl_semaphore *semaphore, uint64_t value, sp_gl_sync *fence,
+                                 void **native)
+{
+    const sp_gl_operation wait = {.semaphore = semaphore, .value = value};
+    sp_gl_context *context = semaphore->context;
+    sp_gl_scope scope;
+    *native = NULL;
+    sp_status status = sp_gl_scope_enter(context, SP_GL_PREFER_HELPER, &scope);
+    if (status != SP_OK)
+        return status;
+    if (scope.helper) /* with its lock held, and nobody else's errors in it */
+        sp_gl_drain_errors(&context->gl);
+    else
+        sp_gl_forget_errors(context);
+    status = insert_wait(&wait);
+    if (status == SP_OK) {
+        *native = scope.native;
+        status = sp_gl_sync_insert(fence);
+    }
+    sp_gl_scope_leave(&scope);
+    return status;
+}
+
+/* ---- Barriers ---- */
+
+const char *sp_gl_check_barriers(const sp_gl_barriers *barriers)
+{
+    if (!barriers)
+        return NULL;
+    if (barriers->size != sizeof(*barriers))
+        return "barriers->size is not its size";
+    if (barriers->buffer_count > 0 && !barriers->buffers)
+        return "barriers->buffers is required with a count";
+    if (barriers->texture_count > 0 && (!barriers->textures || !barriers->layouts))
+        return "barriers->textures and layouts are required with a count";
+    return NULL;
+}
+
+/* ---- The list of what to wait for ---- */
+
+#define FEW_WAITS 16 /* so many need no allocator */
+
+/* A fence sync, or a semaphore. All borrowed from the point. */
+typedef struct wait_item {
+    sp_gl_sync *sync;
+    sp_gl_semaphore *semaphore;
+    uint64_t value;
+    sp_gl_signal *signal; /* binary: claimed for this wait */
+} wait_item;
+
+typedef struct wait_list {
+    sp_gl_context *context;
+    const sp_gl_barriers *barriers;
+    wait_item *items;
+    size_t count;
+    size_t capacity;
+    wait_item few[FEW_WAITS];
+} wait_list;
+
+static bool grow(wait_list *list)
+{
+    size_t capacity = list->capacity * 2;
+    bool is_few = list->items == list->few;
+    wait_item *items = realloc(is_few ? NULL : list->items, capacity * sizeof(*items));
+    if (!items)
+        return false;
+    if (is_few)
+        memcpy(items, list->few, sizeof(list->few));
+    list->items = items;
+    list->capacity = capacity;
+    return true;
+}
+
+static sp_status append(wait_list *list, wait_item item)
+{
+    if (list->count == list->capacity && !grow(list)) {
+        return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_gl_context_wait: out of memory for %zu waits",
+                       list->count + 1);
+    }
+    list->items[list->count++] = item;
+    return SP_OK;
+}
+
+static bool has_signal(const wait_list *list, const sp_gl_signal *signal)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].signal == signal)
+            return true;
+    }
+    return false;
+}
+
+static void unclaim_from(const wait_list *list, size_t first)
+{
+    for (size_t i = first; i < list->count; i++) {
+        if (list->items[i].signal)
+            sp_oneshot_unclaim(&list->items[i].signal->oneshot);
+    }
+}
+
+/* ---- Leaves ---- */
+
+static sp_status check_group(const wait_list *list, const sp_gl_context *context)
+{
+    if (context->group == list->context->group)
+        return SP_OK;
+    return sp_fail(SP_ERROR_WRONG_CONTEXT, "sp_gl_context_wait: the point is of a context that "
+                                           "shares no objects with this one");
+}
+
+static sp_status check_egl_sync(const wait_list *list, const sp_gl_sync *sync)
+{
+    if (sync->display != list->context->display) {
+        return sp_fail(SP_ERROR_DEVICE_MISMATCH,
+                       "sp_gl_context_wait: the EGLSync is of another display");
+    }
+    if (!list->context->caps.egl_wait_sync) {
+        return sp_fail(SP_ERROR_NOT_SUPPORTED,
+                       "sp_gl_context_wait: the display does not have EGL_KHR_wait_sync");
+    }
+    return SP_OK;
+}
+
+static sp_status add_sync(wait_list *list, sp_gl_sync *sync)
+{
+    sp_status status = sp_gl_check(sync->context);
+    if (status == SP_OK)
+        status = sync->display ? check_egl_sync(list, sync) : check_group(list, sync->context);
+    if (status == SP_OK)
+        status = sp_gl_sync_look(sync);
+    return status == SP_PENDING ? append(list, (wait_item){.sync = sync}) : status;
+}
+
+static sp_status add_timeline(wait_list *list, sp_gl_semaphore *timeline, uint64_t value)
+{
+    sp_status status = sp_gl_check(timeline->context);
+    if (status == SP_OK)
+        status = check_group(list, timeline->context);
+    if (status != SP_OK)
+        return status;
+    return append(list, (wait_item){.semaphore = timeline, .value = value});
+}
+
+static sp_status add_signal(wait_list *list, sp_gl_signal *signal)
+{
+    sp_status status = sp_gl_check(signal->semaphore->context);
+    if (status == SP_OK)
+        status = check_group(list, signal->semaphore->context);
+    if (status != SP_OK || has_signal(list, signal))
+        return status;
+    status = sp_waiter_probe(&signal->oneshot.base, 1);
+    if (status != SP_PENDING)
+        return status;
+    status = sp_oneshot_claim(&signal->oneshot);
+    if (status != SP_OK)
+        return status;
+    status = append(list, (wait_item){.semaphore = signal->semaphore, .signal = signal});
+    if (status != SP_OK)
+        sp_oneshot_unclaim(&signal->oneshot);
+    return status;
+}
+
+static sp_status add_foreign(sp_waiter *waiter, uint64_t value)
+{
+    sp_status status = sp_waiter_probe(waiter, value);
+    if (status != SP_PENDING && status != SP_NOT_SUBMITTED)
+        return status;
+    return sp_fail(SP_ERROR_BACKEND_MISMATCH,
+                   "sp_gl_context_wait: a GL context cannot wait on the device for a %s; wait for "
+                   "it on the host first",
+                   waiter->ops->name);
+}
+
+static sp_status add_leaf(void *user, const sp_point *leaf)
+{
+    sp_waiter *waiter = leaf->waiter;
+    if (waiter->ops == &sp_gl_sync_ops)
+        return add_sync(user, sp_gl_sync_of(waiter));
+    if (waiter->ops == &sp_gl_timeline_ops)
+        return add_timeline(user, sp_gl_semaphore_of(waiter), leaf->value);
+    if (waiter->ops == &sp_gl_signal_ops)
+        return add_signal(user, sp_gl_signal_of(waiter));
+    return add_foreign(waiter, sp_point_target(leaf));
+}
+
+/* A semaphore that is known reached is still waited for if it is to hand memory over. */
+static sp_status collect(wait_list *list, const sp_point *point)
+{
+    sp_waiter *waiter = point->waiter;
+    bool reached = sp_waiter_known_reached(waiter, sp_point_target(point));
+    if (list->barriers && reached && waiter->ops == &sp_gl_timeline_ops)
+        return add_timeline(list, sp_gl_semaphore_of(waiter), point->value);
+    return sp_point_visit_leaves(point, add_leaf, list);
+}
+
+/* ---- Inserting ---- */
+
+static sp_status insert_sync_wait(sp_gl_context *context, sp_gl_sync *sync)
+{
+    sp_status status = SP_OK;
+    void *native = sp_gl_sync_use(sync);
+    if (!native)
+        return sp_gl_fail_gone(sync->context);
+    if (!sync->display) {
+        context->gl.wait_sync((GLsync)native, 0, GL_TIMEOUT_IGNORED);
+        status = sp_gl_check_error(context, "glWaitSync");
+    } else if (!context->gl.egl_wait_sync(sync->display, native, 0)) {
+        status = sp_gl_fail_egl(context, "eglWaitSync");
+    }
+    sp_gl_sync_unuse(sync);
+    return status;
+}
+
+static size_t last_semaphore(const wait_list *list)
+{
+    size_t at = list->count;
+    while (at > 0 && !list->items[at - 1].semaphore)
+        at--;
+    return at - 1;
+}
+
+/* Stops at the first that fails: *done are in the stream then. */
+static sp_status insert_items(const wait_list *list, size_t *done)
+{
+    sp_status status = SP_OK;
+    size_t last = last_semaphore(list);
+    for (*done = 0; *done < list->count && status == SP_OK; *done += status == SP_OK) {
+        const wait_item *item = &list->items[*done];
+        const sp_gl_operation wait = {
+            .semaphore = item->semaphore,
+            .value = item->value,
+            .barriers = *done == last ? list->barriers : NULL,
+        };
+        status = item->sync ? insert_sync_wait(list->context, item->sync) : insert_wait(&wait);
+    }
+    return status;
+}
+
+/* One fence behind all the waits tells when they have run. */
+static sp_status insert_gate(const wait_list *list, size_t count, sp_gl_sync *gate)
+{
+    sp_status status = SP_OK;
+    bool inserted = false;
+    for (size_t i = 0; i < count; i++) {
+        sp_gl_signal *signal = list->items[i].signal;
+        if (!signal)
+            continue;
+        if (!inserted)
+            status = sp_gl_sync_insert(gate);
+        inserted = true;
+        if (status == SP_OK)
+            sp_gl_signal_set_gate(signal, gate, list->context->native);
+        else
+            sp_gl_signal_fail(signal, sp_last_error());
+    }
+    return status;
+}
+
+static sp_status insert_list(const wait_list *list)
+{
+    size_t done;
+    sp_gl_sync *gate = sp_gl_sync_make(list->context);
+    if (!gate) {
+        unclaim_from(list, 0);
+        return SP_ERROR_OUT_OF_MEMORY;
+    }
+    sp_gl_forget_errors(list->context);
+    sp_status status = insert_items(list, &done);
+    sp_error error = *sp_last_error();
+    unclaim_from(list, done);
+    sp_status gated = insert_gate(list, done, gate);
+    if (status == SP_OK && gated != SP_OK) {
+        error = *sp_last_error();
+        status = gated;
+    }
+    sp_gl_sync_unref(gate);
+    return status == SP_OK ? SP_OK : sp_fail_with(&error);
+}
+
+static sp_status wait_for_leaves(wait_list *list, const sp_point *point)
+{
+    sp_status status = collect(list, point);
+    if (status == SP_OK)
+        return list->count ? insert_list(list) : SP_OK;
+    unclaim_from(list, 0);
+    return status;
+}
+
+sp_status sp_gl_context_wait(sp_gl_context *context, const sp_point *point,
+                             const sp_gl_barriers *barriers)
+{
+    sp_waiter *waiter;
+    SP_CHECK_ARGUMENT(context && point, "context and point are required");
+    const char *why = sp_gl_check_barriers(barriers);
+    SP_CHECK_ARGUMENT(!why, why);
+    sp_status status = sp_gl_check_current(context, __func__);
+    if (status == SP_OK)
+        status = sp_point_check(point, &waiter);
+    if (status != SP_OK || !waiter)
+        return status;
+    wait_list list = {.context = context, .barriers = barriers, .capacity = FEW_WAITS};
+    list.items = list.few;
+    status = wait_for_leaves(&list, point);
+    if (list.items != list.few)
+        free(list.items);
+    return status;
+}
