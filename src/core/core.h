@@ -54,7 +54,8 @@ void sp_log_message(const sp_log *log, sp_log_level level, const char *format, .
 /* Internal features, refused from outside. */
 enum {
     SP_FEATURE_COMPOSITE = 1 << 16, /* ops is a sp_composite_ops                                */
-    SP_FEATURE_ONESHOT = 1 << 17    /* the waiter is a sp_oneshot                               */
+    SP_FEATURE_ONESHOT = 1 << 17,   /* the waiter is a sp_oneshot                               */
+    SP_FEATURE_BEGUN = 1 << 18      /* a probe sees nothing before a block() has begun a wait   */
 };
 
 /* Chains and slots: made of other points. */
@@ -87,6 +88,14 @@ static inline bool sp_waiter_known_reached(const sp_waiter *waiter, uint64_t val
 static inline bool sp_waiter_is_forked(const sp_waiter *waiter)
 {
     return waiter->fork_generation != sp_fork_generation;
+}
+
+/* Does block() begin a wait on the device without which nothing is to be seen? A signal that waits
+ * use up is one such case. */
+static inline bool sp_waiter_shows_only_to_waits(const sp_waiter *waiter)
+{
+    return (waiter->features & SP_FEATURE_BLOCK) &&
+           (waiter->features & (SP_FEATURE_CONSUMING | SP_FEATURE_BEGUN));
 }
 
 sp_status sp_fail_forked(void);

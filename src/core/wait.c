@@ -126,13 +126,6 @@ static bool waiting(sp_status status)
     return status == SP_PENDING || status == SP_NOT_SUBMITTED;
 }
 
-/* Spinning on a probe is in vain: the signal is noticed by the wait that uses it up. */
-static bool shows_only_to_waits(const sp_point *leaf)
-{
-    const uint32_t consuming = SP_FEATURE_CONSUMING | SP_FEATURE_BLOCK;
-    return (leaf->waiter->features & consuming) == consuming;
-}
-
 static sp_status wait_until(const sp_point *point, uint64_t deadline_ns, uint64_t spin_ns)
 {
     const sp_point *leaf;
@@ -145,7 +138,8 @@ static sp_status wait_until(const sp_point *point, uint64_t deadline_ns, uint64_
         uint64_t now = sp_os_now_ns();
         if (now >= deadline_ns)
             return status == SP_PENDING ? SP_TIMEOUT : status;
-        if (now < spin_end && !shows_only_to_waits(leaf)) {
+        /* Spinning on such a probe is in vain. */
+        if (now < spin_end && !sp_waiter_shows_only_to_waits(leaf->waiter)) {
             sp_pause_between_probes();
             continue;
         }

@@ -145,25 +145,24 @@ static uint64_t slice_end(const many *m)
     return end < m->deadline_ns ? end : m->deadline_ns;
 }
 
-/* A signal that waits use up shows itself only to who waits for it: blocking until now starts that
- * wait without blocking. */
-static sp_status start_consuming(sp_waiter *waiter, const sp_point *leaf)
+/* What shows itself only to who waits for it: blocking until now starts that wait without
+ * blocking. */
+static sp_status begin(sp_waiter *waiter, const sp_point *leaf)
 {
-    const uint32_t wanted = SP_FEATURE_CONSUMING | SP_FEATURE_BLOCK;
-    if ((waiter->features & wanted) != wanted)
+    if (!sp_waiter_shows_only_to_waits(waiter))
         return SP_OK;
     uint64_t target = sp_point_target(leaf);
     sp_status status = waiter->ops->block(waiter, target, sp_os_now_ns());
     return status < 0 ? sp_waiter_keep_error(waiter, target, status) : SP_OK;
 }
 
-static sp_status start_all_consuming(many *m)
+static sp_status begin_all(many *m)
 {
     sp_status status = SP_OK;
     for (size_t i = 0; i < m->count && status == SP_OK; i++) {
         m->index = i;
         if (m->entries[i].leaf)
-            status = start_consuming(m->entries[i].leaf->waiter, m->entries[i].leaf);
+            status = begin(m->entries[i].leaf->waiter, m->entries[i].leaf);
     }
     return status;
 }
@@ -219,7 +218,7 @@ static sp_status block(many *m)
     if (common_group(m))
         return block_on_group(m, first->waiter->ops);
     if (m->mode == SP_WAIT_ANY) {
-        sp_status status = start_all_consuming(m);
+        sp_status status = begin_all(m);
         if (status == SP_OK)
             sleep_until_woken(m);
         return status;
