@@ -27,7 +27,7 @@ typedef struct cuda_double {
     /* How often a function was called, by its versioned name; NULL: all of them. */
     unsigned (*calls)(const char *name);
     /* Calls of that function (NULL: any), but the first `skip`, give `result`; `count` of them. */
-    void (*fail)(const char *name, unsigned skip, unsigned count, int result);
+    void (*inject)(const char *name, unsigned skip, unsigned count, int result);
     unsigned (*failed)(void); /* how many have done so */
     void (*heal)(void);
     /* A failed import closes the fd all the same. */

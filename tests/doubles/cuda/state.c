@@ -443,7 +443,7 @@ static unsigned context_depth(void)
 EXPORT extern const cuda_double cuda_double_table __asm__(CUDA_DOUBLE_SYMBOL);
 const cuda_double cuda_double_table = {
     .calls = calls,
-    .fail = fail_calls,
+    .inject = fail_calls,
     .failed = failed,
     .heal = heal,
     .close_on_failed_import = double_close_on_failed_import,
