@@ -55,6 +55,7 @@ sp_status sp_point_at(const sp_point *point, uint64_t value, sp_point *out)
     if (point->waiter && sp_waiter_is_forked(point->waiter))
         return sp_fail_forked();
     sp_point made = point == out ? *point : sp_point_ref(point);
+    made.flags |= SP_POINT_HAS_VALUE;
     made.value = value;
     *out = made;
     return SP_OK;
@@ -142,6 +143,23 @@ sp_point sp_carrier_metal_event(void *shared_event, uint64_t value)
 
 /* ---- For the other files ---- */
 
+/* No primitive reaches UINT64_MAX: it marks a point that has not got its value yet. */
+static bool lacks_value(const sp_point *point)
+{
+    return point->value == UINT64_MAX && (point->waiter->features & SP_FEATURE_COUNTING);
+}
+
+static sp_status check_waiter(const sp_point *point)
+{
+    if (sp_waiter_is_forked(point->waiter))
+        return sp_fail_forked();
+    if (!lacks_value(point))
+        return SP_OK;
+    return sp_fail(SP_ERROR_INVALID_STATE,
+                   "a %s point without a value: give it one with sp_point_at()",
+                   sp_kind_name((sp_kind)point->kind));
+}
+
 sp_status sp_point_check(const sp_point *point, sp_waiter **waiter)
 {
     *waiter = NULL;
@@ -149,7 +167,7 @@ sp_status sp_point_check(const sp_point *point, sp_waiter **waiter)
         return sp_fail(SP_ERROR_INVALID_ARGUMENT, "the point is NULL");
     if (point->waiter) {
         *waiter = point->waiter;
-        return sp_waiter_is_forked(point->waiter) ? sp_fail_forked() : SP_OK;
+        return check_waiter(point);
     }
     if (point->flags & SP_POINT_CARRIER)
         return sp_fail(SP_ERROR_NOT_SUPPORTED,
@@ -169,6 +187,8 @@ static const char *known_state(const sp_point *point)
         return point->flags & SP_POINT_CARRIER ? "to be imported" : "complete";
     if (sp_waiter_is_forked(point->waiter))
         return "made before fork";
+    if (lacks_value(point))
+        return "without a value";
     uint64_t target = sp_point_target(point);
     if (sp_waiter_known_reached(point->waiter, target))
         return "reached";

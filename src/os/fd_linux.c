@@ -65,6 +65,9 @@ bool sp_os_fd_is_sync_file(int fd)
 
 bool sp_os_fd_is_no_semaphore(const sp_os_fd_kind *kind)
 {
+    static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                          "/dev/random", "/dev/urandom", "/dev/console",
+                                          "/dev/pts/"}; /* a terminal, without its number */
     static const char *const others[] = {"event", "inotify", "timer", "signal", "pid", "userfault"};
     if (S_ISREG(kind->mode) || S_ISDIR(kind->mode) || S_ISFIFO(kind->mode) ||
         S_ISSOCK(kind->mode) || S_ISBLK(kind->mode) || S_ISLNK(kind->mode))
@@ -73,8 +76,16 @@ bool sp_os_fd_is_no_semaphore(const sp_os_fd_kind *kind)
         if (strstr(kind->name, others[i]))
             return true;
     }
-    return strcmp(kind->name, "/dev/null") == 0 || strcmp(kind->name, "/dev/zero") == 0 ||
-           strncmp(kind->name, "/dev/tty", 8) == 0 || strncmp(kind->name, "/dev/pts", 8) == 0;
+    for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
+        if (strcmp(kind->name, devices[i]) == 0)
+            return true;
+    }
+    return strncmp(kind->name, "/dev/tty", 8) == 0;
+}
+
+bool sp_os_fd_is_character_device(const sp_os_fd_kind *kind)
+{
+    return S_ISCHR(kind->mode);
 }
 
 int sp_os_fd_same_file(int a, int b)

@@ -65,7 +65,8 @@ bool sp_os_fd_get_kind(int fd, sp_os_fd_kind *kind); /* false: not an open handl
 bool sp_os_fd_same_kind(const sp_os_fd_kind *a, const sp_os_fd_kind *b);
 bool sp_os_fd_is_sync_file(int fd);
 bool sp_os_fd_is_no_semaphore(const sp_os_fd_kind *kind); /* of a kind that no driver exports */
-int sp_os_fd_duplicate(int fd);                           /* close-on-exec; -1: errno says why */
+bool sp_os_fd_is_character_device(const sp_os_fd_kind *kind);
+int sp_os_fd_duplicate(int fd); /* close-on-exec; -1: errno says why */
 void sp_os_fd_close(int fd);
 bool sp_os_fd_exhausted(void); /* the process can have no further one */
 
