@@ -88,6 +88,9 @@ static void measure_all(const bench *b)
     bench_probes(b);
     bench_waits(b);
     bench_handoffs(b);
+#ifdef SP_BENCH_CUDA
+    bench_cuda(b);
+#endif
 }
 
 static void measure_driver(bench *b, const char *icd)

@@ -155,7 +155,7 @@ sp_status sp_cuda_context_create(const sp_cuda_context_desc *desc, sp_cuda_conte
 {
     sp_cuda_driver driver;
     SP_CHECK_ARGUMENT(desc && out, "desc and out are required");
-    SP_CHECK_ARGUMENT(desc->size == sizeof(*desc), "desc->size is not its size");
+    SP_CHECK_SIZE(desc);
     sp_status status = sp_cuda_driver_load(&driver, desc->library);
     if (status != SP_OK)
         return status;
@@ -176,7 +176,7 @@ sp_status sp_cuda_context_create(const sp_cuda_context_desc *desc, sp_cuda_conte
 sp_status sp_cuda_context_caps(const sp_cuda_context *context, sp_cuda_caps *caps)
 {
     SP_CHECK_ARGUMENT(context && caps, "context and caps are required");
-    SP_CHECK_ARGUMENT(caps->size == sizeof(*caps), "caps->size is not its size");
+    SP_CHECK_SIZE(caps);
     *caps = context->caps;
     return SP_OK;
 }

@@ -204,7 +204,7 @@ sp_status sp_cuda_event_wrap(sp_cuda_context *context, const sp_cuda_event_wrap_
 {
     sp_cuda_event *event;
     SP_CHECK_ARGUMENT(context && desc && out, "context, desc and out are required");
-    SP_CHECK_ARGUMENT(desc->size == sizeof(*desc), "desc->size is not its size");
+    SP_CHECK_SIZE(desc);
     SP_CHECK_ARGUMENT(desc->event, "desc->event is required");
     sp_status status = sp_cuda_check(context);
     if (status == SP_OK)

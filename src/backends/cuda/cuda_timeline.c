@@ -164,9 +164,10 @@ static sp_status read_origin(sp_cuda_semaphore *timeline)
 {
     sp_waiter *origin = timeline->origin.waiter;
     uint64_t counter = 0;
+    uint32_t number = sp_error_number();
     sp_status status = origin->ops->probe(origin, UINT64_MAX - 1, &counter);
     if (status < 0)
-        return sp_fail_as_told(status, origin->ops->name);
+        return sp_fail_as_told(status, origin->ops, number);
     sp_waiter_reached(&timeline->base, counter);
     return SP_OK;
 }

@@ -126,7 +126,7 @@ static sp_status take_hold(sp_cl_context *context, const sp_cl_context_desc *des
 sp_status sp_cl_context_create(const sp_cl_context_desc *desc, sp_cl_context **out)
 {
     SP_CHECK_ARGUMENT(desc && out, "desc and out are required");
-    SP_CHECK_ARGUMENT(desc->size == sizeof(*desc), "desc->size is not its size");
+    SP_CHECK_SIZE(desc);
     SP_CHECK_ARGUMENT(desc->context, "desc->context is required");
     sp_cl_context *context = calloc(1, sizeof(*context));
     if (!context)
@@ -150,7 +150,7 @@ sp_status sp_cl_context_create(const sp_cl_context_desc *desc, sp_cl_context **o
 sp_status sp_cl_context_caps(const sp_cl_context *context, sp_cl_caps *caps)
 {
     SP_CHECK_ARGUMENT(context && caps, "context and caps are required");
-    SP_CHECK_ARGUMENT(caps->size == sizeof(*caps), "caps->size is not its size");
+    SP_CHECK_SIZE(caps);
     *caps = context->caps;
     return SP_OK;
 }

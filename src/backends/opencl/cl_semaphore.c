@@ -218,7 +218,7 @@ sp_status sp_cl_semaphore_import(sp_cl_context *context, const sp_cl_semaphore_i
                                  sp_cl_semaphore **out)
 {
     SP_CHECK_ARGUMENT(context && desc && out, "context, desc and out are required");
-    SP_CHECK_ARGUMENT(desc->size == sizeof(*desc), "desc->size is not its size");
+    SP_CHECK_SIZE(desc);
     cl_semaphore_khr handle = NULL;
     sp_status status = sp_cl_check(context);
     if (status == SP_OK)

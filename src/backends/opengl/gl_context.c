@@ -180,7 +180,7 @@ sp_status sp_gl_context_collect(sp_gl_context *context)
 sp_status sp_gl_context_caps(const sp_gl_context *context, sp_gl_caps *caps)
 {
     SP_CHECK_ARGUMENT(context && caps, "context and caps are required");
-    SP_CHECK_ARGUMENT(caps->size == sizeof(*caps), "caps->size is not its size");
+    SP_CHECK_SIZE(caps);
     *caps = context->caps;
     return SP_OK;
 }

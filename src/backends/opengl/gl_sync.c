@@ -291,7 +291,7 @@ static sp_status check_wrapped(sp_gl_context *context, const sp_gl_sync_wrap_des
 sp_status sp_gl_sync_wrap(sp_gl_context *context, const sp_gl_sync_wrap_desc *desc, sp_point *out)
 {
     SP_CHECK_ARGUMENT(context && desc && out, "context, desc and out are required");
-    SP_CHECK_ARGUMENT(desc->size == sizeof(*desc), "desc->size is not its size");
+    SP_CHECK_SIZE(desc);
     SP_CHECK_ARGUMENT(desc->sync, "desc->sync is required");
     sp_status status = sp_gl_check_current(context, __func__);
     if (status == SP_OK)
