@@ -103,9 +103,9 @@ VARIANTS = [
 GPU_VARIANTS = {
     "nvidia": Variant(
         "nvidia",
-        "gcc, on an NVIDIA GPU",
+        "gcc, release, on an NVIDIA GPU",
         GCC,
-        EVERYTHING + ["-Dtest_gpu=nvidia"],
+        EVERYTHING + ["-Dtest_gpu=nvidia", "-Dbuildtype=release"],
     ),
 }
 
