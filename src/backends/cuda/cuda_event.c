@@ -43,7 +43,7 @@ static sp_status event_probe(sp_waiter *waiter, uint64_t value, uint64_t *reache
 {
     (void)value;
     sp_cuda_event *event = sp_cuda_event_of(waiter);
-    CUevent handle;
+    CUevent handle = NULL;
     *reached = 0;
     sp_status status = sp_cuda_event_hold(event, &handle);
     if (status != SP_OK)

@@ -45,7 +45,7 @@ static sp_status get_handle(sp_cuda_event *event, sp_cu_ipc_event *handle)
 static sp_status signal_ipc(sp_cuda_context *context, CUstream stream, sp_cu_ipc_event *handle,
                             sp_cuda_event **out)
 {
-    sp_cuda_event *event;
+    sp_cuda_event *event = NULL;
     sp_status status = make_event(context, &event);
     if (status != SP_OK)
         return status;
@@ -65,7 +65,7 @@ sp_status sp_cuda_stream_signal_ipc(sp_cuda_context *context, CUstream stream,
                                     uint8_t handle[SP_CUDA_IPC_SIZE], sp_point *out)
 {
     sp_cuda_scope scope;
-    sp_cuda_event *event;
+    sp_cuda_event *event = NULL;
     sp_cu_ipc_event bytes;
     SP_CHECK_ARGUMENT(context && handle && out, "context, handle and out are required");
     sp_status status = check_ipc(context);
@@ -103,7 +103,7 @@ sp_status sp_cuda_event_open_ipc(sp_cuda_context *context, const uint8_t handle[
                                  sp_point *out)
 {
     sp_cuda_scope scope;
-    sp_cuda_event *event;
+    sp_cuda_event *event = NULL;
     sp_cu_ipc_event bytes;
     SP_CHECK_ARGUMENT(context && handle && out, "context, handle and out are required");
     sp_status status = check_ipc(context);

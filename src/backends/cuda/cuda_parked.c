@@ -104,7 +104,7 @@ sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value
                                     sp_cuda_event **mark)
 {
     sp_cuda_context *context = semaphore->context;
-    sp_cuda_lane *lane;
+    sp_cuda_lane *lane = NULL;
     sp_cuda_scope scope;
     bool unused;
     sp_status status = sp_cuda_check_usable(context);
