@@ -43,7 +43,7 @@ TEST_NEEDING(own_signal_and_a_host_wait, WITH_SEMAPHORES)
     finish();
 }
 
-TEST_NEEDING(a_failed_producer_fails_its_point, WITH_SEMAPHORES)
+TEST_NEEDING(a_failed_producer_fails_its_point, WITH_DOUBLE)
 {
     for (unsigned round = 0; round < 3; round++) {
         start();
@@ -179,7 +179,7 @@ static void check_gated_copy(cl_command_queue consumer, bool own)
     CHECK_EQUAL(cl_hook_unflushed(consumer), 0);
     cl_copy(consumer, source, target);
     sp_point copied = queue_signals(consumer);
-    CHECK_UNWRITTEN(target); /* withheld so far */
+    CHECK_STAYS_UNWRITTEN(target); /* withheld so far */
     CHECK_STATUS(sp_poll(&ready), SP_PENDING);
     cl_open_gate(gate);
     CHECK_STATUS(sp_wait(&copied), SP_OK);
