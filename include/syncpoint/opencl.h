@@ -31,18 +31,22 @@ struct _cl_semaphore_khr;
 /* ---- Context ------------------------------------------------------------------------------- */
 
 /* The library's view of one cl_context. Thread-safety: any thread, except that destroying it
- * excludes every other call on it; releasing points and semaphores may go on meanwhile. */
+ * excludes every other call on it and on its points; releasing points and semaphores may go on
+ * meanwhile. */
 typedef struct sp_cl_context sp_cl_context;
 
 /* Zero it, set `size`, then the required fields. */
 typedef struct sp_cl_context_desc {
     size_t size;                 /* sizeof(sp_cl_context_desc)                                  */
     struct _cl_context *context; /* Required; retained                                          */
-    /* Optional: where host waits on semaphores are submitted. Retained. Without it a semaphore can
-     * be waited for on queues only. Let nobody else use it: a wait blocks it until the signal. */
+    /* Optional: where host waits on semaphores are enqueued. Retained. Without it a semaphore can
+     * be waited for on queues only. Let nobody else use it: the wait for another side's signal
+     * blocks it until that comes, and the host waits behind it, unless the queue is out-of-order.
+     * (A signal of our own is waited for before its wait is enqueued.) */
     struct _cl_command_queue *wait_queue;
     /* How the functions are found: `get_function`, e.g. a look-up in the caller's own table; else
-     * the library of that name; else the system's loader (libOpenCL.so.1, OpenCL.dll). */
+     * the library of that name; else the system's loader (libOpenCL.so.1, OpenCL.dll). None is
+     * called after sp_cl_context_destroy(). */
     void *(*get_function)(void *user, const char *name); /* Optional */
     void *user;                                          /* Optional, borrowed */
     const char *library;                                 /* Optional, borrowed for the call */
@@ -57,7 +61,8 @@ SP_API sp_status sp_cl_context_create(const sp_cl_context_desc *desc, sp_cl_cont
 
 /* Ends the library's use of the cl_context. Waits, up to `timeout_ns`, for work of its own that is
  * pending: host waits on semaphores that ran out of time. *Points* stay valid: those reached stay
- * SP_OK, the others fail with INVALID_STATE.
+ * SP_OK, the others fail with INVALID_STATE. User events that were not set fail, as when their
+ * last point is released.
  * Blocking: up to the timeout. NULL is SP_OK.
  * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.1 */
 SP_API sp_status sp_cl_context_destroy(sp_cl_context *context, uint64_t timeout_ns);
@@ -81,6 +86,8 @@ SP_API sp_status sp_cl_context_caps(const sp_cl_context *context, sp_cl_caps *ca
 /* ---- Events -------------------------------------------------------------------------------- */
 
 /* A point for all work enqueued to the queue so far, in order or not: a marker, then a flush.
+ * Work that fails while the marker waits for it fails the point, as far as the driver tells; work
+ * that had failed before does not: no driver lets a marker see that.
  * Calls no allocator of ours once the context has a spare.
  * Ownership: *out is a new reference, a point of kind SP_KIND_OPENCL.
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT (a queue of another cl_context); OUT_OF_MEMORY;
@@ -96,12 +103,14 @@ SP_API sp_status sp_cl_queue_signal(sp_cl_context *context, struct _cl_command_q
  *   Since: 0.1 */
 SP_API sp_status sp_cl_event_wrap(sp_cl_context *context, struct _cl_event *event, sp_point *out);
 
-/* A user event, which commands can wait for and the host signals.
+/* A user event, which commands can wait for and the host signals. If its last point is released
+ * and it was not set, it fails with ABANDONED as the cause, so that no queue waits for ever.
  * Returns: SP_OK; INVALID_ARGUMENT; OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_user_event(sp_cl_context *context, sp_point *out);
 
 /* Completes a point of sp_cl_user_event(): SP_OK reaches it; a negative status fails it, and waits
  * give FAILED with that cause. Commands that wait for a failed event end with errors of their own.
+ * Drivers run event callbacks of the user's on this thread meanwhile; they may call the library.
  * Returns: SP_OK; INVALID_ARGUMENT (a positive status, or not such a point); INVALID_STATE if it
  *   was set before; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_user_event_set(const sp_point *point, sp_status status);
@@ -127,8 +136,8 @@ SP_API sp_status sp_cl_semaphore_import(sp_cl_context *context,
                                         sp_cl_semaphore **out);
 
 /* A cl_semaphore_khr that the user has: binary. Retained.
- * Returns: SP_OK; INVALID_ARGUMENT; NOT_SUPPORTED; OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED.
- * Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT; NOT_SUPPORTED; WRONG_CONTEXT (a semaphore of another
+ *   cl_context); OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_semaphore_wrap(sp_cl_context *context, struct _cl_semaphore_khr *semaphore,
                                       sp_cl_semaphore **out);
 
@@ -139,32 +148,38 @@ SP_API void sp_cl_semaphore_unref(sp_cl_semaphore *semaphore);
 /* The native handle. Returns a borrowed handle; NULL for NULL. Since: 0.1 */
 SP_API struct _cl_semaphore_khr *sp_cl_semaphore_handle(const sp_cl_semaphore *semaphore);
 
-/* One signal that the other side submits. Without flags this asserts that it is submitted already;
+/* One signal that the other side submits. A poll says PENDING until a wait has begun, on the host
+ * or on a queue, since only that wait can tell: it uses the signal up. Without flags this asserts that it is submitted already;
  * SP_POINT_UNSUBMITTED: not yet, sp_point_mark_submitted() will say. An earlier point of the
  * semaphore that nobody has waited for becomes INVALID_STATE.
  * Ownership: *out is a new reference.
- * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own is pending;
+ * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own, or a wait, is pending;
  *   OUT_OF_MEMORY; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, sp_point *out);
 
 /* ---- Waits and signals on the device ------------------------------------------------------- */
 
 /* Signals the semaphore after all work enqueued to the queue so far, then flushes. `out` is
- * optional; without it the signal is the other side's to wait for.
+ * optional; without it the signal is the other side's to wait for. If the work fails, so does the
+ * point, and whatever queue waits for it through the library.
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; INVALID_STATE (a signal is pending and nobody
- *   waits for it yet); OUT_OF_MEMORY; BACKEND; FORKED. On error: *out is unchanged. Since: 0.1 */
+ *   waits for it yet, or a wait on another queue has not run); FAILED (work on an out-of-order
+ *   queue has failed); OUT_OF_MEMORY; BACKEND; FORKED. On error: *out is unchanged. If the flush
+ *   failed, the signal may still come, and the semaphore takes no other. Since: 0.1 */
 SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
                                               struct _cl_command_queue *queue,
                                               sp_cl_semaphore *semaphore, sp_point *out);
 
 /* Makes all work enqueued to the queue later wait, on the device, for the point: an OpenCL point of
- * this context, a chain of such, or one that needs no wait (NOOP, CPU, or known reached and not a
- * semaphore's: SP_OK without a call). A semaphore's signal is claimed: used up by this wait.
+ * this cl_context, a chain of such, or one that needs no wait (NOOP, CPU, or known reached: SP_OK
+ * without a command). A semaphore's signal is claimed: used up by this wait, which is flushed. A
+ * wait for events only is not: the user's own flush brings it with what is behind it.
  * Returns: SP_OK; NOT_SUBMITTED (a semaphore whose signal is not known to be submitted; a slot that
  *   is not set): nothing was enqueued; INVALID_STATE (claimed by another wait); WRONG_CONTEXT (a
  *   point, or a queue, of another cl_context); BACKEND_MISMATCH (a point of another API);
  *   INVALID_ARGUMENT; FAILED: the event has failed, and nothing was enqueued; OUT_OF_MEMORY;
- *   BACKEND; FORKED. Since: 0.1 */
+ *   BACKEND; FORKED. On error nothing is enqueued, and no signal used up; only a failed flush, or
+ *   a failed barrier of an out-of-order queue, leaves the wait on a semaphore behind. Since: 0.1 */
 SP_API sp_status sp_cl_queue_wait(sp_cl_context *context, struct _cl_command_queue *queue,
                                   const sp_point *point);
 

@@ -345,6 +345,11 @@ static cl_int CL_API_CALL release(cl_semaphore_khr semaphore)
     return CL_SUCCESS;
 }
 
+bool cl_double_is_for_one_device(cl_semaphore_khr semaphore)
+{
+    return semaphore->for_one_device;
+}
+
 /* ---- Begin, end ---- */
 
 void cl_double_install(cl_hook_functions *functions)

@@ -27,6 +27,9 @@ int cl_double_export(void);
 void cl_double_signal(int fd);
 bool cl_double_take(int fd);
 
+/* Was it made for one device by name? */
+bool cl_double_is_for_one_device(cl_semaphore_khr semaphore);
+
 /* Mistakes so far. */
 unsigned cl_double_mistakes(void);
 /* What is still pending fails. Ends the thread. */

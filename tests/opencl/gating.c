@@ -34,7 +34,7 @@ static void check_gated_copy(cl_command_queue consumer)
     CHECK_STATUS(sp_cl_queue_wait(cl.sp, consumer, &ready), SP_OK);
     cl_copy(consumer, p.source, p.target);
     sp_point copied = queue_signals(consumer);
-    CHECK_UNWRITTEN(p.target); /* withheld so far */
+    CHECK_STAYS_UNWRITTEN(p.target); /* withheld so far */
     CHECK_STATUS(sp_poll(&copied), SP_PENDING);
     cl_open_gate(p.gate);
     CHECK_STATUS(sp_wait(&copied), SP_OK);
@@ -70,7 +70,7 @@ TEST(O3_the_host_opens_a_queue)
     CHECK_STATUS(sp_cl_queue_wait(cl.sp, cl.queue, &opened), SP_OK);
     cl_event fill = cl_fill(cl.queue, buffer, 9, NULL);
     CHECK_CL(cl.raw.Flush(cl.queue));
-    CHECK_UNWRITTEN(buffer);
+    CHECK_STAYS_UNWRITTEN(buffer);
     CHECK_STATUS(sp_cl_user_event_set(&opened, SP_OK), SP_OK);
     CHECK(cl_arrives(buffer, 9));
     sp_point_unref(&opened);
@@ -90,7 +90,7 @@ TEST(O3_a_chain_gates_until_both)
     cl_event fill = cl_fill(cl.queue, buffer, 9, NULL);
     CHECK_CL(cl.raw.Flush(cl.queue));
     CHECK_STATUS(sp_cl_user_event_set(&parts[1], SP_OK), SP_OK);
-    CHECK_UNWRITTEN(buffer);
+    CHECK_STAYS_UNWRITTEN(buffer);
     CHECK_STATUS(sp_cl_user_event_set(&parts[0], SP_OK), SP_OK);
     CHECK(cl_arrives(buffer, 9));
     for (unsigned i = 0; i < 2; i++)
@@ -121,7 +121,7 @@ TEST(many_events_in_one_barrier)
     CHECK_CL(cl.raw.Flush(cl.queue));
     for (unsigned i = 0; i < COUNT; i++) {
         if (i == COUNT - 1)
-            CHECK_UNWRITTEN(buffer);
+            CHECK_STAYS_UNWRITTEN(buffer);
         CHECK_STATUS(sp_cl_user_event_set(&events[(i * 3) % COUNT], SP_OK), SP_OK);
     }
     CHECK(cl_arrives(buffer, 9));

@@ -116,7 +116,7 @@ void cl_copy(cl_command_queue queue, cl_mem from, cl_mem to);
 #define CL_MIXED 0xFFFFFFFFu
 cl_uint cl_content(cl_mem buffer);
 /* Fails the case unless the buffer stays zero for a while. */
-#define CHECK_UNWRITTEN(buffer) CHECK(cl_stays_unwritten(buffer))
+#define CHECK_STAYS_UNWRITTEN(buffer) CHECK(cl_stays_unwritten(buffer))
 bool cl_stays_unwritten(cl_mem buffer);
 /* Waits for it. */
 bool cl_arrives(cl_mem buffer, cl_uint seed);

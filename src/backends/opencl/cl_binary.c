@@ -4,6 +4,8 @@
  */
 #include "cl_internal.h"
 
+#define WAIT_NOT_RUN "a wait on this semaphore is enqueued and has not run yet"
+
 /* ---- A new signal of the semaphore ---- */
 
 /* Makes a signal of the pool a waiter with one reference, which holds the semaphore. */
@@ -23,21 +25,23 @@ static sp_point make_point(sp_cl_signal *signal, uint32_t flags)
     };
 }
 
-/* Behind a wait on its own queue a new signal runs after it in any case. */
-static bool wait_has_run_locked(const sp_cl_semaphore *semaphore, cl_command_queue queue)
+/* Has the last wait run, or will it before what is enqueued to `queue` now? A failed one is over. */
+static sp_status check_last_wait_locked(const sp_cl_semaphore *semaphore, cl_command_queue queue)
 {
     const sp_cl_context *context = semaphore->context;
     cl_command_queue waits_on = NULL;
     bool done = false;
     if (!semaphore->last_wait)
-        return true;
-    if (sp_cl_event_is_done(context, semaphore->last_wait, &done) != SP_OK || done)
-        return true;
-    if (!queue)
-        return false;
-    context->cl.get_event_info(semaphore->last_wait, CL_EVENT_COMMAND_QUEUE, sizeof(waits_on),
-                               &waits_on, NULL);
-    return waits_on == queue;
+        return SP_OK;
+    sp_status status = sp_cl_event_is_done(context, semaphore->last_wait, &done);
+    if (status != SP_OK)
+        return status == SP_ERROR_FAILED ? SP_OK : status;
+    if (queue && !done)
+        context->cl.get_event_info(semaphore->last_wait, CL_EVENT_COMMAND_QUEUE, sizeof(waits_on),
+                                   &waits_on, NULL);
+    if (done || (queue && waits_on == queue))
+        return SP_OK;
+    return sp_fail(SP_ERROR_INVALID_STATE, WAIT_NOT_RUN);
 }
 
 /* May the semaphore have a new signal? `queue`: where it is enqueued; NULL: not by us. */
@@ -50,11 +54,9 @@ static sp_status check_free_locked(const sp_cl_semaphore *semaphore, cl_command_
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "a signal of this semaphore is pending, and nobody waits for it yet");
     }
-    bool waiting = state == SP_ONESHOT_CLAIMED && !sp_cl_signal_gate(current);
-    if (waiting || !wait_has_run_locked(semaphore, queue))
-        return sp_fail(SP_ERROR_INVALID_STATE,
-                       "a wait on this semaphore is enqueued and has not run yet");
-    return SP_OK;
+    if (state == SP_ONESHOT_CLAIMED && !sp_cl_signal_gate(current))
+        return sp_fail(SP_ERROR_INVALID_STATE, WAIT_NOT_RUN);
+    return check_last_wait_locked(semaphore, queue);
 }
 
 /* Makes `next` (NULL: none with points) the semaphore's signal, and takes the one before away from
@@ -169,7 +171,7 @@ static submission enqueue_signal(sp_cl_semaphore *semaphore, cl_command_queue qu
     cl_int result = cl->enqueue_signal_semaphores(
         queue, 1, &semaphore->handle, NULL, marker != NULL, marker ? &marker : NULL, signalled);
     if (marker)
-        cl->release_event(marker);
+        sp_cl_let_go(semaphore->context, marker);
     if (result != CL_SUCCESS)
         return (submission){.status = sp_cl_fail(result, "clEnqueueSignalSemaphoresKHR")};
     result = cl->flush(queue);

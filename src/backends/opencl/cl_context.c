@@ -203,6 +203,7 @@ static void die(sp_cl_context *context)
 {
     sp_os_spin_lock(&context->lock);
     __atomic_store_n(&context->dead, true, __ATOMIC_RELEASE);
+    sp_cl_semaphores_drop_locked(context);
     while (context->releasing) {
         sp_os_spin_unlock(&context->lock);
         sp_os_yield();
@@ -227,7 +228,6 @@ sp_status sp_cl_context_destroy(sp_cl_context *context, uint64_t timeout_ns)
     die(context);
     sp_pool_each(&context->signals, sp_cl_signal_drop, context);
     sp_pool_each(&context->events, sp_cl_event_drop, context);
-    sp_cl_semaphores_drop(context);
     release_handles(context);
     sp_cl_context_unref(context);
     return SP_OK;

@@ -121,6 +121,8 @@ sp_status sp_cl_event_is_done(const sp_cl_context *context, cl_event event, bool
 /* Keeps an event of our own command until it is over: a driver crashes if a command fails whose
  * event nobody holds. */
 void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event);
+/* The same for one that has no point. */
+void sp_cl_let_go(sp_cl_context *context, cl_event handle);
 /* Lets go of some that are over. */
 void sp_cl_events_tidy(sp_cl_context *context);
 /* For sp_pool_each(): the end of the context, first and last step. */
@@ -167,8 +169,8 @@ sp_status sp_cl_semaphore_make(sp_cl_context *context, cl_semaphore_khr handle,
                                sp_cl_semaphore **out);
 /* NOT_SUPPORTED with the reason, or SP_OK. */
 sp_status sp_cl_check_semaphores(const sp_cl_context *context);
-/* Releases what the driver has of all that are left: the end of the context. */
-void sp_cl_semaphores_drop(sp_cl_context *context);
+/* Releases what the driver has of all in the list: the end of the context. */
+void sp_cl_semaphores_drop_locked(sp_cl_context *context);
 
 /* ---- Signals (cl_signal.c, cl_binary.c) ---- */
 

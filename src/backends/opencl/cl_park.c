@@ -19,6 +19,17 @@ void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event)
     sp_os_spin_unlock(&context->lock);
 }
 
+void sp_cl_let_go(sp_cl_context *context, cl_event handle)
+{
+    sp_cl_event *event = sp_pool_get(&context->events);
+    if (!event) {
+        context->cl.release_event(handle);
+        return;
+    }
+    event->handle = handle;
+    sp_cl_event_park(context, event);
+}
+
 static sp_cl_event *take_first(sp_cl_context *context)
 {
     sp_os_spin_lock(&context->lock);

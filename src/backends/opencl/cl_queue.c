@@ -170,17 +170,12 @@ static sp_status check_events(const wait_list *list)
 static sp_status enqueue_barrier(sp_cl_context *context, cl_command_queue queue, size_t count,
                                  const cl_event *events)
 {
-    sp_cl_event *barrier = sp_pool_get(&context->events);
-    if (!barrier)
-        return SP_ERROR_OUT_OF_MEMORY;
-    cl_int result = context->cl.enqueue_barrier(queue, (cl_uint)count, events, &barrier->handle);
-    if (result == CL_SUCCESS) {
-        sp_cl_event_park(context, barrier);
-        return SP_OK;
-    }
-    barrier->handle = NULL;
-    sp_pool_put(&context->events, barrier);
-    return sp_cl_fail(result, "clEnqueueBarrierWithWaitList");
+    cl_event barrier = NULL;
+    cl_int result = context->cl.enqueue_barrier(queue, (cl_uint)count, events, &barrier);
+    if (result != CL_SUCCESS)
+        return sp_cl_fail(result, "clEnqueueBarrierWithWaitList");
+    sp_cl_let_go(context, barrier);
+    return SP_OK;
 }
 
 /* The wait on the semaphores is there, `gate` its event. On an out-of-order queue it keeps nothing

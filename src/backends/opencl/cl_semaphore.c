@@ -29,16 +29,14 @@ static void list_add(sp_cl_context *context, sp_cl_semaphore *semaphore)
     sp_os_spin_unlock(&context->lock);
 }
 
-static void list_remove(sp_cl_context *context, sp_cl_semaphore *semaphore)
+static void list_remove_locked(sp_cl_context *context, sp_cl_semaphore *semaphore)
 {
-    sp_os_spin_lock(&context->lock);
     if (semaphore->prev)
         semaphore->prev->next = semaphore->next;
     else
         context->semaphores = semaphore->next;
     if (semaphore->next)
         semaphore->next->prev = semaphore->prev;
-    sp_os_spin_unlock(&context->lock);
 }
 
 sp_status sp_cl_semaphore_make(sp_cl_context *context, cl_semaphore_khr handle,
@@ -68,29 +66,36 @@ static void release_handles(sp_cl_semaphore *semaphore)
     semaphore->handle = NULL;
 }
 
+/* Takes it out of the list: from then on the end of the context leaves its handles to us. */
+static bool take_out(sp_cl_context *context, sp_cl_semaphore *semaphore)
+{
+    sp_os_spin_lock(&context->lock);
+    bool alive = !context->dead;
+    context->releasing += alive;
+    list_remove_locked(context, semaphore);
+    sp_os_spin_unlock(&context->lock);
+    return alive;
+}
+
 /* The driver keeps what commands that are enqueued still use. */
 static void semaphore_free(sp_cl_semaphore *semaphore)
 {
     sp_cl_context *context = semaphore->context;
     if (!sp_cl_is_forked(context)) {
-        if (sp_cl_begin_release(context)) {
+        if (take_out(context, semaphore)) {
             release_handles(semaphore);
             sp_cl_end_release(context);
         }
-        list_remove(context, semaphore);
         sp_os_mutex_fini(&semaphore->lock);
     }
     free(semaphore);
     sp_cl_context_unref(context);
 }
 
-/* Those that another thread is freeing are still listed, and wait for the lock to leave. */
-void sp_cl_semaphores_drop(sp_cl_context *context)
+void sp_cl_semaphores_drop_locked(sp_cl_context *context)
 {
-    sp_os_spin_lock(&context->lock);
     for (sp_cl_semaphore *at = context->semaphores; at; at = at->next)
         release_handles(at);
-    sp_os_spin_unlock(&context->lock);
 }
 
 sp_cl_semaphore *sp_cl_semaphore_ref(sp_cl_semaphore *semaphore)

@@ -12,14 +12,18 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #endif
 
+static sp_status fail_not_built(const char *function)
+{
+    return sp_fail(SP_ERROR_NOT_SUPPORTED,
+                   "%s: this library was built without the OpenCL backend (-Dopencl=disabled)",
+                   function);
+}
+
 /* NOLINTBEGIN(misc-unused-parameters) */
 #define STUB(name, parameters)                                                                     \
     sp_status name parameters                                                                      \
     {                                                                                              \
-        return sp_fail(SP_ERROR_NOT_SUPPORTED,                                                     \
-                       "%s: this library was built without the OpenCL backend "                    \
-                       "(-Dopencl=disabled)",                                                      \
-                       #name);                                                                     \
+        return fail_not_built(#name);                                                              \
     }
 
 STUB(sp_cl_context_create, (const sp_cl_context_desc *desc, sp_cl_context **out))
@@ -38,10 +42,10 @@ STUB(sp_cl_queue_signal_semaphore, (sp_cl_context * context, struct _cl_command_
 STUB(sp_cl_queue_wait,
      (sp_cl_context * context, struct _cl_command_queue *queue, const sp_point *point))
 
-/* Ending nothing is fine, and there is nothing else. */
+/* Ending nothing is fine. */
 sp_status sp_cl_context_destroy(sp_cl_context *context, uint64_t timeout_ns)
 {
-    return SP_OK;
+    return context ? fail_not_built("sp_cl_context_destroy") : SP_OK;
 }
 
 sp_cl_semaphore *sp_cl_semaphore_ref(sp_cl_semaphore *semaphore)
