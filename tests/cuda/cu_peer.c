@@ -11,11 +11,19 @@ void peer_init(cu_peer *peer, bool timeline)
     if (!cu_control)
         test_skip("no peer on the driver yet");
     peer->fd = cu_control->make_fd(timeline);
+    peer->handle = cu_control->handle_of_fd(peer->fd);
+}
+
+void peer_exported(cu_peer *peer)
+{
+    if (peer->fd >= 0)
+        close(peer->fd);
+    peer->fd = -1;
 }
 
 void peer_fini(cu_peer *peer)
 {
-    close(peer->fd);
+    peer_exported(peer);
 }
 
 int peer_export(cu_peer *peer)
@@ -27,12 +35,12 @@ int peer_export(cu_peer *peer)
 
 void peer_signal(cu_peer *peer, uint64_t value)
 {
-    cu_control->signal_fd(peer->fd, value);
+    cu_control->signal_handle(peer->handle, value);
 }
 
 uint64_t peer_value(cu_peer *peer)
 {
-    return cu_control->value_of_fd(peer->fd);
+    return cu_control->value_of_handle(peer->handle);
 }
 
 /* ---- An origin on the double: a counter that reads the semaphore ---- */
