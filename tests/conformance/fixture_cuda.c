@@ -33,7 +33,10 @@ static void close_context(void)
 
 static void break_it(void)
 {
-    cu_break(&ctx, ctx.stream);
+    CUcontext popped;
+    CHECK_CU(cu.CtxPushCurrent(ctx.handle)); /* the case may do so on another thread */
+    cu_break(&ctx, cu_new_stream());         /* not behind a gate                    */
+    CHECK_CU(cu.CtxPopCurrent(&popped));
 }
 
 /* Not the peers: what the library has made. The context keeps its events and streams. */
@@ -157,50 +160,58 @@ static void one_shot_teardown(void)
 
 /* ---- All ---- */
 
-#define COMMON(options_)                                                                           \
-    .user = &(options_), .backend = SP_BACKEND_CUDA, .pending = SP_PENDING,                        \
-    .timed_out = SP_TIMEOUT, .fail_status = SP_ERROR_DEVICE_LOST,                                  \
-    .fail_cause = SP_ERROR_DEVICE_LOST, .fail_all = break_it, .calls = all_calls
-
-#define EVENTS(options_)                                                                           \
-    {                                                                                              \
-        COMMON(options_), .kind = SP_KIND_CUDA_EVENT, .mark_submitted = SP_ERROR_NOT_SUPPORTED,    \
-                          .setup = open_context, .point = event_point, .signal = event_signal,     \
-                          .release_owner = release_nothing, .teardown = close_context              \
-    }
-
-#define TIMELINES(options_, setup_)                                                                \
-    {                                                                                              \
-        COMMON(options_), .kind = SP_KIND_CUDA, .flags = SP_POINT_HAS_VALUE,                       \
-                          .mark_submitted = SP_ERROR_NOT_SUPPORTED, .setup = setup_,               \
-                          .point = value_point, .signal = value_signal,                            \
-                          .release_owner = timeline_release, .alive = alive_semaphores,            \
-                          .poke = poke, .teardown = timeline_teardown                              \
-    }
-
-#define BINARIES(options_)                                                                         \
-    {                                                                                              \
-        COMMON(options_), .kind = SP_KIND_CUDA, .flags = SP_POINT_BINARY, .mark_submitted = SP_OK, \
-                          .setup = open_context, .point = one_shot_point,                          \
-                          .signal = one_shot_signal, .release_owner = release_nothing,             \
-                          .alive = alive_semaphores, .poke = poke, .teardown = one_shot_teardown   \
-    }
-
 static const cu_options on_double = {.library = CUDA_DOUBLE_PATH, .is_double = true};
+static const cu_options on_driver = {.library = NULL};
 
-static const fixture events_double = EVENTS(on_double);
-static const fixture timelines_double = TIMELINES(on_double, timeline_setup);
-static const fixture followed_double = TIMELINES(on_double, followed_setup);
-static const fixture binaries_double = BINARIES(on_double);
+#define COMMON                                                                                     \
+    .backend = SP_BACKEND_CUDA, .pending = SP_PENDING, .timed_out = SP_TIMEOUT,                    \
+    .fail_status = SP_ERROR_DEVICE_LOST, .fail_cause = SP_ERROR_DEVICE_LOST, .fail_all = break_it
 
+#define EVENTS                                                                                     \
+    COMMON, .kind = SP_KIND_CUDA_EVENT, .mark_submitted = SP_ERROR_NOT_SUPPORTED,                  \
+            .setup = open_context, .point = event_point, .signal = event_signal,                   \
+            .release_owner = release_nothing, .teardown = close_context
+
+#define TIMELINES                                                                                  \
+    COMMON, .kind = SP_KIND_CUDA, .flags = SP_POINT_HAS_VALUE,                                     \
+            .mark_submitted = SP_ERROR_NOT_SUPPORTED, .point = value_point,                        \
+            .signal = value_signal, .release_owner = timeline_release,                             \
+            .teardown = timeline_teardown
+
+#define BINARIES                                                                                   \
+    COMMON, .kind = SP_KIND_CUDA, .flags = SP_POINT_BINARY, .mark_submitted = SP_OK,               \
+            .setup = open_context, .point = one_shot_point, .signal = one_shot_signal,             \
+            .release_owner = release_nothing, .teardown = one_shot_teardown
+
+#define BY_DOUBLE .user = &on_double, .calls = all_calls
+#define COUNTED_BY_DOUBLE BY_DOUBLE, .alive = alive_semaphores, .poke = poke
+#define BY_DRIVER .user = &on_driver
+
+static const fixture double_events = {EVENTS, BY_DOUBLE};
+static const fixture double_timelines = {TIMELINES, COUNTED_BY_DOUBLE, .setup = timeline_setup};
+static const fixture double_followed = {TIMELINES, COUNTED_BY_DOUBLE, .setup = followed_setup};
+static const fixture double_binaries = {BINARIES, COUNTED_BY_DOUBLE};
+static const fixture driver_events = {EVENTS, BY_DRIVER};
+static const fixture driver_timelines = {TIMELINES, BY_DRIVER, .setup = timeline_setup};
+static const fixture driver_followed = {TIMELINES, BY_DRIVER, .setup = followed_setup};
+static const fixture driver_binaries = {BINARIES, BY_DRIVER};
+
+#define EVENT_FEATURES (ONE_SHOT | FAILING | POLLED | INDEPENDENT | UNLAYERED)
+#define TIMELINE_FEATURES (COUNTING | FAILING | UNLAYERED)
+#define FOLLOWED_FEATURES (COUNTING | POLLED | INDEPENDENT | UNLAYERED)
+#define BINARY_FEATURES (ONE_SHOT | FAILING | UNLAYERED)
+
+/* On the driver, streams share a few channels: a wait can keep one behind it from being seen. */
 const test_target cuda_targets[] = {
-    {"cuda-event-double", ONE_SHOT | FAILING | CALLS | POLLED | INDEPENDENT | UNLAYERED,
-     (void *)&events_double},
-    {"cuda-timeline-double", COUNTING | FAILING | COUNTED | CALLS | INDEPENDENT | UNLAYERED,
-     (void *)&timelines_double},
-    {"cuda-followed-double", COUNTING | COUNTED | CALLS | POLLED | INDEPENDENT | UNLAYERED,
-     (void *)&followed_double},
-    {"cuda-binary-double", ONE_SHOT | FAILING | COUNTED | CALLS | INDEPENDENT | UNLAYERED,
-     (void *)&binaries_double},
+    {"cuda-event-double", EVENT_FEATURES | CALLS, (void *)&double_events},
+    {"cuda-timeline-double", TIMELINE_FEATURES | COUNTED | CALLS | INDEPENDENT,
+     (void *)&double_timelines},
+    {"cuda-followed-double", FOLLOWED_FEATURES | COUNTED | CALLS, (void *)&double_followed},
+    {"cuda-binary-double", BINARY_FEATURES | COUNTED | CALLS | INDEPENDENT,
+     (void *)&double_binaries},
+    {"cuda-event-nvidia", EVENT_FEATURES, (void *)&driver_events},
+    {"cuda-timeline-nvidia", TIMELINE_FEATURES, (void *)&driver_timelines},
+    {"cuda-followed-nvidia", FOLLOWED_FEATURES, (void *)&driver_followed},
+    {"cuda-binary-nvidia", BINARY_FEATURES, (void *)&driver_binaries},
     {NULL, 0, NULL},
 };
