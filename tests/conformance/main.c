@@ -37,6 +37,9 @@ int main(int argc, char **argv)
 #ifdef SP_TEST_OPENCL
     count = append(count, opencl_targets);
 #endif
+#ifdef SP_TEST_CUDA
+    count = append(count, cuda_targets);
+#endif
     return test_main(
         argc, argv,
         &(test_program){

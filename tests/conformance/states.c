@@ -170,6 +170,7 @@ TEST_NEEDING(at_gives_another_value, COUNTING)
     CHECK_STATUS(sp_wait(&one), SP_OK);
     CHECK_STATUS(sp_poll(&five), fx->pending);
     CHECK_STATUS(sp_point_at(&five, 2, &five), SP_OK); /* in place */
+    CHECK_STATUS(sp_wait(&five), SP_OK);
     CHECK_STATUS(sp_poll(&five), SP_OK);
     sp_point_unref(&one);
     CHECK_STATUS(sp_poll(&five), SP_OK);

@@ -1,38 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 #include "cu_peer.h"
 
+#include "cu_vulkan.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+static unsigned peers; /* of the driver, alive */
+
+static void init_on_driver(cu_peer *peer)
+{
+    sp_cuda_caps caps = {.size = sizeof(caps)};
+    CHECK_STATUS(sp_cuda_context_caps(ctx.sp, &caps), SP_OK);
+    CHECK(caps.has_uuid);
+    cu_vulkan_open(caps.device_uuid);
+    peer->handle = cu_vulkan_make(peer->timeline);
+    peers++;
+}
+
 void peer_init(cu_peer *peer, bool timeline)
 {
     *peer = (cu_peer){.timeline = timeline, .fd = -1};
-    if (!cu_control)
-        test_skip("no peer on the driver yet");
+    if (!cu_control) {
+        init_on_driver(peer);
+        return;
+    }
     peer->fd = cu_control->make_fd(timeline);
+    peer->handle = cu_control->handle_of_fd(peer->fd);
+}
+
+void peer_exported(cu_peer *peer)
+{
+    if (peer->fd >= 0)
+        close(peer->fd);
+    peer->fd = -1;
 }
 
 void peer_fini(cu_peer *peer)
 {
-    close(peer->fd);
+    peer_exported(peer);
+    if (cu_control)
+        return;
+    cu_vulkan_destroy(peer->handle);
+    if (--peers == 0)
+        cu_vulkan_close();
 }
 
 int peer_export(cu_peer *peer)
 {
-    int fd = fcntl(peer->fd, F_DUPFD_CLOEXEC, 0);
+    int fd = cu_control ? fcntl(peer->fd, F_DUPFD_CLOEXEC, 0) : cu_vulkan_export(peer->handle);
     CHECK(fd >= 0);
     return fd;
 }
 
 void peer_signal(cu_peer *peer, uint64_t value)
 {
-    cu_control->signal_fd(peer->fd, value);
+    if (cu_control)
+        cu_control->signal_handle(peer->handle, value);
+    else
+        cu_vulkan_signal(peer->handle, value);
 }
 
 uint64_t peer_value(cu_peer *peer)
 {
-    return cu_control->value_of_fd(peer->fd);
+    return cu_control ? cu_control->value_of_handle(peer->handle) : cu_vulkan_value(peer->handle);
 }
 
 /* ---- An origin on the double: a counter that reads the semaphore ---- */
@@ -65,6 +97,8 @@ static const sp_waiter_ops reader_ops = {
 
 sp_point peer_origin(cu_peer *peer)
 {
+    if (!cu_control)
+        return cu_vulkan_point(peer->handle, 1);
     reader *made = calloc(1, sizeof(*made));
     sp_point point = {0};
     made->peer = peer;

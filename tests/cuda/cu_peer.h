@@ -11,12 +11,13 @@
 typedef struct cu_peer {
     bool timeline;
     int fd;       /* the double's */
-    void *vulkan; /* the driver's: cu_peer_vulkan.c */
+    void *handle; /* and its name for the semaphore */
 } cu_peer;
 
 void peer_init(cu_peer *peer, bool timeline);
 void peer_fini(cu_peer *peer);
-int peer_export(cu_peer *peer); /* an fd of the caller's */
+int peer_export(cu_peer *peer);    /* an fd of the caller's */
+void peer_exported(cu_peer *peer); /* for the last time: keeps no fd open */
 /* Timeline: by the host. Binary: submitted now. */
 void peer_signal(cu_peer *peer, uint64_t value);
 /* Of a timeline. */

@@ -95,8 +95,12 @@ void cu_close(cu_context *context)
         CHECK_EQUAL(cu_control->misuse(), 0);
         CHECK_EQUAL(cu_control->capture_mode(), 0);
     }
-    CHECK_CU(cu.StreamDestroy(context->stream));
-    CHECK_CU(cu.CtxDestroy(context->handle));
+    CUresult destroyed = cu.StreamDestroy(context->stream);
+    if (!context->broken)
+        CHECK_CU(destroyed);
+    destroyed = cu.CtxDestroy(context->handle);
+    if (!context->broken)
+        CHECK_CU(destroyed);
     *context = (cu_context){0};
 }
 
@@ -148,6 +152,7 @@ void cu_delay(cu_context *context, CUstream stream, uint64_t ns)
 
 void cu_break(cu_context *context, CUstream stream)
 {
+    context->broken = true;
     if (cu_control)
         cu_control->break_context(context->handle, 700);
     else

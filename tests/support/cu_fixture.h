@@ -93,6 +93,7 @@ typedef struct cu_context {
     CUstream stream; /* non-blocking */
     sp_cuda_context *sp;
     CUmodule module; /* with the kernels below; NULL: not loaded yet */
+    bool broken;     /* by cu_break()                                */
 } cu_context;
 
 void cu_open(cu_context *context, int device);

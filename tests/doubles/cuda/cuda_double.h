@@ -49,10 +49,10 @@ typedef struct cuda_double {
     /* The other API's side of semaphores. */
     int (*make_fd)(bool timeline); /* a handle for an import; the caller closes it               */
     void *(*make_handle)(bool counting, bool keyed);
-    void (*signal_fd)(int fd, uint64_t value);
-    uint64_t (*value_of_fd)(int fd); /* of a binary: 1 if it is signalled                        */
+    void *(*handle_of_fd)(int fd); /* the same semaphore, also when no fd names it any more     */
     void (*signal_handle)(void *handle, uint64_t value);
-    uint64_t (*value_of_handle)(void *handle); /* keyed mutex: the key that it is released with  */
+    /* Of a binary: 1 if it is signalled; of a keyed mutex: the key that it is released with. */
+    uint64_t (*value_of_handle)(void *handle);
 } cuda_double;
 
 #endif

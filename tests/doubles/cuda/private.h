@@ -158,8 +158,7 @@ extern semaphore *semaphores;
 
 int double_make_fd(bool timeline);
 void *double_make_handle(bool counting, bool keyed);
-void double_signal_fd(int fd, uint64_t value);
-uint64_t double_value_of_fd(int fd);
+void *double_handle_of_fd(int fd);
 void double_signal_handle(void *handle, uint64_t value);
 uint64_t double_value_of_handle(void *handle);
 void double_close_on_failed_import(bool on);

@@ -90,22 +90,12 @@ void double_signal_primitive(primitive *of, uint64_t value)
     of->value = value;
 }
 
-static void signal_locked(primitive *of, uint64_t value)
-{
-    double_lock();
-    double_signal_primitive(of, value);
-    double_wake();
-    double_unlock();
-}
-
-void double_signal_fd(int fd, uint64_t value)
-{
-    signal_locked(of_fd(fd), value);
-}
-
 void double_signal_handle(void *handle, uint64_t value)
 {
-    signal_locked(handle, value);
+    double_lock();
+    double_signal_primitive(handle, value);
+    double_wake();
+    double_unlock();
 }
 
 uint64_t double_value_of_handle(void *handle)
@@ -116,9 +106,12 @@ uint64_t double_value_of_handle(void *handle)
     return value;
 }
 
-uint64_t double_value_of_fd(int fd)
+void *double_handle_of_fd(int fd)
 {
-    return double_value_of_handle(of_fd(fd));
+    double_lock();
+    primitive *found = of_fd(fd);
+    double_unlock();
+    return found;
 }
 
 /* ---- Import ---- */

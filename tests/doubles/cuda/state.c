@@ -459,8 +459,7 @@ const cuda_double cuda_double_table = {
     .delay = double_delay,
     .make_fd = double_make_fd,
     .make_handle = double_make_handle,
-    .signal_fd = double_signal_fd,
-    .value_of_fd = double_value_of_fd,
+    .handle_of_fd = double_handle_of_fd,
     .signal_handle = double_signal_handle,
     .value_of_handle = double_value_of_handle,
 };
