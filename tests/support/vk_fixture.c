@@ -84,8 +84,13 @@ void vk_check_validation(void)
 
 /* ---- Opening ---- */
 
-static PFN_vkGetInstanceProcAddr load_loader(const char *driver)
+/* NVIDIA's driver is found as installed; the others by the file that a variable names. */
+static void select_driver(const char *driver)
 {
+    if (strcmp(driver, "nvidia") == 0) {
+        setenv("VK_LOADER_DRIVERS_SELECT", "*nvidia*", 1);
+        return;
+    }
     const char *variable =
         strcmp(driver, "lavapipe") == 0 ? "SP_TEST_LAVAPIPE_ICD" : "SP_TEST_SWIFTSHADER_ICD";
     const char *icd = getenv(variable);
@@ -93,6 +98,11 @@ static PFN_vkGetInstanceProcAddr load_loader(const char *driver)
         test_skip("%s is not set: scripts/driver-env prints it", variable);
     setenv("VK_ICD_FILENAMES", icd, 1);
     setenv("VK_DRIVER_FILES", icd, 1);
+}
+
+static PFN_vkGetInstanceProcAddr load_loader(const char *driver)
+{
+    select_driver(driver);
     setenv("NODEVICE_SELECT", "1", 1); /* a layer of Mesa's that looks for displays */
     void *library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library)
