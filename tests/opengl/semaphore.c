@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static vk_context vk;
@@ -358,19 +359,19 @@ TEST_NEEDING(H1_each_step_of_an_import_fails_on_a_driver, WITH_GL_SEMAPHORES)
 
 TEST_NEEDING(H1_no_free_number, WITH_GL_SEMAPHORES)
 {
+    struct rlimit limit, tight;
     start_both(false);
     shared_binary shared = make_shared(&vk);
-    int fillers[4096];
-    unsigned count = 0, open = census_open_handles();
-    /* All numbers but the ones that are there. */
-    while (count < COUNT_OF(fillers) && (fillers[count] = dup(shared.fd)) >= 0)
-        count++;
-    if (count < COUNT_OF(fillers)) {
-        for (unsigned i = 0; i < 1000; i++)
-            CHECK_ERROR(import_once(shared.fd, false), SP_ERROR_SYSTEM);
-    }
-    while (count > 0)
-        close(fillers[--count]);
+    let_driver_clean_up();
+    unsigned open = census_open_handles();
+    getrlimit(RLIMIT_NOFILE, &limit);
+    tight = limit;
+    tight.rlim_cur = (rlim_t)census_free_number();
+    setrlimit(RLIMIT_NOFILE, &tight);
+    for (unsigned i = 0; i < 1000; i++)
+        CHECK_ERROR(import_once(shared.fd, false), SP_ERROR_SYSTEM);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    let_driver_clean_up();
     CHECK_HANDLES(open);
     CHECK_STATUS(import_once(shared.fd, false), SP_OK);
     drop_shared(&shared);
