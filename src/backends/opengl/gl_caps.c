@@ -93,12 +93,11 @@ void sp_gl_strings_read_egl(const sp_gl_driver *driver, void *display, sp_gl_str
 
 void sp_gl_caps_read_uuid(const sp_gl_driver *driver, sp_gl_caps *caps)
 {
+    GLint count = 0;
     if (!caps->has_uuid)
         return;
-    GLint count = 0;
-    sp_gl_drain_errors(driver);
     driver->get_integerv(GL_NUM_DEVICE_UUIDS_EXT, &count);
-    caps->has_uuid = count > 0 && driver->get_error() == GL_NO_ERROR;
+    caps->has_uuid = sp_gl_drain_errors(driver) == GL_NO_ERROR && count > 0;
     if (!caps->has_uuid)
         return;
     driver->get_unsigned_bytei_v(GL_DEVICE_UUID_EXT, 0, caps->device_uuid);

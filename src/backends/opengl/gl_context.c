@@ -181,6 +181,8 @@ sp_status sp_gl_context_caps(const sp_gl_context *context, sp_gl_caps *caps)
 {
     SP_CHECK_ARGUMENT(context && caps, "context and caps are required");
     SP_CHECK_SIZE(caps);
+    if (sp_gl_is_forked(context))
+        return sp_fail_forked();
     *caps = context->caps;
     return SP_OK;
 }

@@ -226,6 +226,7 @@ sp_status sp_gl_driver_load(sp_gl_driver *driver, const sp_gl_context_desc *desc
     if (!LOAD(&load, core_functions, ""))
         return fail_missing(&load);
     LOAD(&load, string_functions, ""); /* called only from version 3.0 on */
+    sp_gl_forget_errors(driver, &desc->log);
     sp_gl_strings_read_gl(driver, &strings);
     if (*display) {
         sp_gl_strings_read_egl(driver, *display, &strings);

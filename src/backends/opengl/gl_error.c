@@ -81,14 +81,12 @@ GLenum sp_gl_drain_errors(const sp_gl_driver *driver)
     return first;
 }
 
-void sp_gl_forget_errors(sp_gl_context *context)
+void sp_gl_forget_errors(const sp_gl_driver *driver, const sp_log *log)
 {
-    GLenum error = sp_gl_drain_errors(&context->gl);
-    if (error == GL_CONTEXT_LOST)
-        sp_gl_note_gone(context, SP_GL_LOST);
+    GLenum error = sp_gl_drain_errors(driver);
     if (error != GL_NO_ERROR) {
-        sp_log_message(&context->log, SP_LOG_WARN,
-                       "a GL error of yours, 0x%04x, was pending and is lost now", (unsigned)error);
+        sp_log_message(log, SP_LOG_WARN, "a GL error of yours, 0x%04x, was pending and is lost now",
+                       (unsigned)error);
     }
 }
 

@@ -178,7 +178,7 @@ sp_status sp_gl_fail_gone(const sp_gl_context *context);
 /* Empties GL's own error queue. Returns the first one. */
 GLenum sp_gl_drain_errors(const sp_gl_driver *driver);
 /* Before a call that reports only there. Logs what is lost: hold no lock. */
-void sp_gl_forget_errors(sp_gl_context *context);
+void sp_gl_forget_errors(const sp_gl_driver *driver, const sp_log *log);
 /* After it. */
 sp_status sp_gl_check_error(sp_gl_context *context, const char *call);
 

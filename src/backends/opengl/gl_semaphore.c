@@ -72,7 +72,7 @@ static sp_status make_name(sp_gl_semaphore *made)
     const GLint type = GL_SEMAPHORE_TYPE_TIMELINE_NV;
     bool timeline = made->type == SP_GL_SEMAPHORE_TIMELINE;
     const char *call = timeline ? "glCreateSemaphoresNV" : "glGenSemaphoresEXT";
-    sp_gl_forget_errors(context);
+    sp_gl_forget_errors(&context->gl, &context->log);
     if (timeline)
         gl->create_semaphores(1, &name);
     else

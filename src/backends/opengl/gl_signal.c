@@ -111,7 +111,7 @@ static sp_status signal_in_stream(sp_gl_context *context, sp_gl_operation *opera
 {
     sp_gl_semaphore *semaphore = operation->semaphore;
     sp_gl_signal *earlier = NULL;
-    sp_gl_forget_errors(context);
+    sp_gl_forget_errors(&context->gl, &context->log);
     sp_os_mutex_lock(&semaphore->lock);
     sp_status status = sp_gl_has_values(semaphore)
                            ? signal_value_locked(context, operation)

@@ -69,7 +69,7 @@ sp_status sp_gl_insert_host_wait(sp_gl_semaphore *semaphore, uint64_t value, sp_
     if (scope.helper) /* with its lock held, and nobody else's errors in it */
         sp_gl_drain_errors(&context->gl);
     else
-        sp_gl_forget_errors(context);
+        sp_gl_forget_errors(&context->gl, &context->log);
     status = insert_wait(&wait);
     if (status == SP_OK) {
         *native = scope.native;
@@ -322,7 +322,7 @@ static sp_status insert_list(const wait_list *list)
         unclaim_from(list, 0);
         return SP_ERROR_OUT_OF_MEMORY;
     }
-    sp_gl_forget_errors(list->context);
+    sp_gl_forget_errors(&list->context->gl, &list->context->log);
     sp_status status = insert_items(list, &done);
     sp_error error = *sp_last_error();
     unclaim_from(list, done);

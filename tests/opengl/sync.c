@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * OpenGL: fence syncs, ours and the user's, on the thread of the context and on others.
+ */
+#include "gl_case.h"
+
+#include <string.h>
+
+/* The library without EGL's fences: GLsyncs. */
+static void start_with_glsyncs(bool helped)
+{
+    open_gl();
+    gl_hook_hide_extensions(" EGL_KHR_fence_sync ");
+    gl_hook_set_versions(NULL, "1.4");
+    if (helped)
+        with_helper();
+    open_library();
+}
+
+static void wait_for(void *user)
+{
+    CHECK_STATUS(sp_wait(user), SP_OK);
+}
+
+TEST(a_fence_is_reached)
+{
+    start();
+    gl_copy copy;
+    gl_copy_init(&copy, &gl);
+    gl_copy_produce(&copy, 7);
+    gl_copy_submit(&copy);
+    sp_point point = signal_point();
+    CHECK_EQUAL(point.kind, SP_KIND_OPENGL_SYNC);
+    CHECK_EQUAL(point.flags, 0);
+    CHECK_EQUAL(point.raw.opengl_sync.loader, gl.loader);
+    CHECK(sp_gl_sync_from_point(&point) == point.raw.opengl_sync.sync);
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    CHECK_EQUAL(copy.target[0], 7);
+    CHECK_EQUAL(copy.target[GL_COPY_WORDS - 1], 7 + GL_COPY_WORDS - 1);
+    sp_point_unref(&point);
+    gl_copy_fini(&copy);
+    finish();
+}
+
+/* G1: the flush is ours, and comes before the point does. */
+TEST(G1_a_fence_is_flushed_in_its_context)
+{
+    start();
+    unsigned before = gl_hook_calls(GL_HOOK_glFlush);
+    sp_point point = signal_point();
+    CHECK_EQUAL(gl_hook_calls(GL_HOOK_glFlush), before + 1);
+    run_elsewhere(wait_for, &point);
+    sp_point_unref(&point);
+    finish();
+}
+
+static gl_context other; /* shares with gl */
+
+static void wait_in_other(void *user)
+{
+    gl_make_current(&other);
+    CHECK_STATUS(sp_wait(user), SP_OK);
+    gl_make_none_current(&other);
+}
+
+TEST(G1_waited_for_from_another_context)
+{
+    start();
+    sp_gl_context_desc desc = context_desc();
+    sp_gl_context *second = NULL;
+    gl_open_second(&other, &gl, true);
+    desc.share = context;
+    gl_make_current(&other);
+    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    gl_make_current(&gl);
+    sp_point point = signal_point();
+    run_elsewhere(wait_in_other, &point);
+    gl_make_current(&other);
+    CHECK_STATUS(sp_gl_context_wait(second, &point, NULL), SP_OK);
+    CHECK_STATUS(sp_gl_context_destroy(second), SP_OK);
+    gl_make_current(&gl);
+    sp_point_unref(&point);
+    gl_close(&other);
+    finish();
+}
+
+TEST(G1_a_GLsync_of_a_shared_context)
+{
+    start_with_glsyncs(false);
+    sp_gl_context_desc desc = context_desc();
+    sp_gl_context *second = NULL;
+    gl_open_second(&other, &gl, true);
+    desc.share = context;
+    gl_make_current(&other);
+    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    gl_make_current(&gl);
+    sp_point point = signal_point();
+    CHECK(point.raw.opengl_sync.display == NULL);
+    run_elsewhere(wait_in_other, &point);
+    gl_make_current(&other);
+    sp_point again = {0};
+    CHECK_STATUS(sp_gl_context_signal(second, 0, &again), SP_OK);
+    CHECK_STATUS(sp_gl_context_wait(second, &again, NULL), SP_OK);
+    sp_point_unref(&again);
+    CHECK_STATUS(sp_gl_context_destroy(second), SP_OK);
+    gl_make_current(&gl);
+    sp_point_unref(&point);
+    gl_close(&other);
+    finish();
+}
+
+/* ---- G2: the wrong context ---- */
+
+static void check_wrong_context(void)
+{
+    sp_point marked = test_marked_point(), out = marked, noop = sp_point_noop();
+    sp_gl_sync_wrap_desc wrap = {.size = sizeof(wrap), .sync = &out};
+    unsigned before = gl_hook_all_calls();
+    CHECK_ERROR(sp_gl_context_signal(context, 0, &out), SP_ERROR_WRONG_CONTEXT);
+    CHECK_ERROR(sp_gl_context_wait(context, &noop, NULL), SP_ERROR_WRONG_CONTEXT);
+    CHECK_ERROR(sp_gl_context_collect(context), SP_ERROR_WRONG_CONTEXT);
+    CHECK_ERROR(sp_gl_sync_wrap(context, &wrap, &out), SP_ERROR_WRONG_CONTEXT);
+    CHECK_ERROR(sp_gl_context_destroy(context), SP_ERROR_WRONG_CONTEXT);
+    CHECK_EQUAL(gl_hook_all_calls(), before);
+    CHECK(test_same_point(&out, &marked));
+}
+
+TEST(G2_no_context_is_current)
+{
+    start();
+    gl_make_none_current(&gl);
+    check_wrong_context();
+    gl_make_current(&gl);
+    finish();
+}
+
+TEST(G2_another_context_is_current)
+{
+    start();
+    gl_open_second(&other, &gl, false);
+    gl_make_current(&other);
+    check_wrong_context();
+    gl_make_current(&gl);
+    gl_close(&other);
+    finish();
+}
+
+TEST(G2_a_GLsync_without_context_or_helper)
+{
+    start_with_glsyncs(false);
+    sp_point point = signal_point();
+    gl_make_none_current(&gl);
+    unsigned before = gl_hook_calls(GL_HOOK_glClientWaitSync);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_WRONG_CONTEXT);
+    CHECK_ERROR(sp_wait(&point), SP_ERROR_WRONG_CONTEXT);
+    CHECK_EQUAL(gl_hook_calls(GL_HOOK_glClientWaitSync), before);
+    gl_make_current(&gl);
+    CHECK_STATUS(sp_wait(&point), SP_OK); /* it was no failure of the point */
+    gl_make_none_current(&gl);
+    CHECK_STATUS(sp_wait(&point), SP_OK); /* known */
+    gl_make_current(&gl);
+    sp_point_unref(&point);
+    finish();
+}
+
+/* ---- Helper ---- */
+
+static void poll_many_times(void *user)
+{
+    for (unsigned i = 0; i < 200; i++) {
+        sp_status status = sp_poll(user);
+        CHECK(status == SP_OK || status == SP_PENDING);
+    }
+    CHECK_STATUS(sp_wait(user), SP_OK);
+    CHECK(gl.egl.GetCurrentContext() == EGL_NO_CONTEXT);
+}
+
+TEST(helper_serves_threads_without_a_context)
+{
+    enum { THREADS = 4 };
+    worker threads[THREADS];
+    start_with_glsyncs(true);
+    gl_hook_withhold(true);
+    sp_point point = signal_point();
+    for (unsigned i = 0; i < THREADS; i++)
+        worker_start(&threads[i], 0, poll_many_times, &point);
+    test_sleep_ms(DELAY_MS);
+    gl_hook_let_go(sp_gl_sync_from_point(&point));
+    for (unsigned i = 0; i < THREADS; i++)
+        worker_join(&threads[i]);
+    CHECK(gl_helper_entered > 0);
+    CHECK_EQUAL(gl_helper_wrong, 0);
+    CHECK(gl_is_current(&gl));
+    sp_point_unref(&point);
+    finish();
+}
+
+TEST(helper_is_not_needed_where_the_context_is_current)
+{
+    start_with_glsyncs(true);
+    sp_point point = signal_point();
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    CHECK_EQUAL(gl_helper_entered, 0);
+    sp_point_unref(&point);
+    finish();
+}
+
+static bool refuse_to_enter(void *user)
+{
+    (void)user;
+    gl_helper_entered++;
+    return false;
+}
+
+static void wait_in_vain(void *user)
+{
+    CHECK_ERROR(sp_wait(user), SP_ERROR_WRONG_CONTEXT);
+    CHECK_ERROR(sp_poll(user), SP_ERROR_WRONG_CONTEXT);
+}
+
+TEST(helper_that_cannot_be_entered)
+{
+    open_gl();
+    gl_hook_hide_extensions(" EGL_KHR_fence_sync ");
+    gl_hook_set_versions(NULL, "1.4");
+    sp_gl_context_desc desc = context_desc();
+    desc.helper_enter = refuse_to_enter;
+    desc.helper_leave = gl_helper_leave;
+    CHECK_STATUS(sp_gl_context_create(&desc, &context), SP_OK);
+    sp_point point = signal_point();
+    run_elsewhere(wait_in_vain, &point);
+    CHECK(gl_helper_entered > 0);
+    sp_point_unref(&point);
+    finish();
+}
+
+/* ---- Time ---- */
+
+static void let_go(void *user)
+{
+    gl_hook_let_go(sp_gl_sync_from_point(user));
+}
+
+/* A double: a driver like WebGL's, whose waits may not block. */
+static void check_waits_that_end_at_once(void)
+{
+    worker late;
+    gl_hook_waits_end_at_once(true);
+    gl_hook_withhold(true);
+    sp_point point = signal_point();
+    uint64_t begin = sp_now_ns();
+    unsigned before = gl_hook_steps();
+    CHECK_STATUS(sp_wait_timeout(&point, 50 * MS), SP_TIMEOUT);
+    CHECK(sp_now_ns() - begin >= 50 * MS);
+    CHECK(gl_hook_steps() - before < 2000); /* 25 us and more between looks, but while spinning */
+    worker_start(&late, DELAY_MS, let_go, &point);
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    worker_join(&late);
+    sp_point_unref(&point);
+}
+
+TEST(waits_that_end_at_once_EGLSync)
+{
+    start();
+    check_waits_that_end_at_once();
+    finish();
+}
+
+TEST(waits_that_end_at_once_GLsync)
+{
+    start_with_glsyncs(false);
+    check_waits_that_end_at_once();
+    finish();
+}
+
+TEST(a_blocking_wait_makes_few_calls)
+{
+    start();
+    gl_hook_withhold(true);
+    sp_point point = signal_point();
+    sp_wait_options no_spin = {.size = sizeof(no_spin), .timeout_ns = 100 * MS};
+    unsigned before = gl_hook_steps();
+    CHECK_STATUS(sp_wait_with(&point, &no_spin), SP_TIMEOUT);
+    CHECK(gl_hook_steps() - before <= 60); /* slices of 5 ms, and a probe each */
+    gl_hook_let_go(sp_gl_sync_from_point(&point));
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    sp_point_unref(&point);
+    finish();
+}
+
+TEST(a_reached_fence_costs_no_call)
+{
+    start();
+    sp_point point = signal_point();
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    unsigned before = gl_hook_all_calls();
+    for (unsigned i = 0; i < 100; i++)
+        CHECK_STATUS(sp_poll(&point), SP_OK);
+    CHECK_EQUAL(gl_hook_all_calls(), before);
+    sp_point_unref(&point);
+    finish();
+}
+
+/* ---- Device side ---- */
+
+TEST(device_waits_for_fences)
+{
+    start();
+    sp_point first = signal_point(), second = signal_point(), chain = {0};
+    CHECK_STATUS(sp_chain(&first, &second, &chain), SP_OK);
+    CHECK_STATUS(sp_gl_context_wait(context, &chain, NULL), SP_OK);
+    CHECK_STATUS(sp_wait(&chain), SP_OK);
+    unsigned before = gl_hook_calls(GL_HOOK_eglWaitSync);
+    CHECK_STATUS(sp_gl_context_wait(context, &chain, NULL), SP_OK); /* known reached */
+    CHECK_EQUAL(gl_hook_calls(GL_HOOK_eglWaitSync), before);
+    sp_point_unref(&chain);
+    sp_point_unref(&first);
+    sp_point_unref(&second);
+    finish();
+}
+
+static void check_device_wait(gl_hook_id call, sp_status injected, gl_hook_error error)
+{
+    gl_hook_withhold(true);
+    sp_point point = signal_point();
+    unsigned before = gl_hook_calls(call);
+    CHECK_STATUS(sp_gl_context_wait(context, &point, NULL), SP_OK);
+    CHECK_EQUAL(gl_hook_calls(call), before + 1);
+    gl_hook_fail(call, error, 0, 1);
+    CHECK_ERROR(sp_gl_context_wait(context, &point, NULL), injected);
+    gl_hook_let_go(sp_gl_sync_from_point(&point));
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    sp_point_unref(&point);
+    finish();
+}
+
+TEST(device_wait_for_an_EGLSync)
+{
+    start();
+    check_device_wait(GL_HOOK_eglWaitSync, SP_ERROR_BACKEND, GL_HOOK_INVALID);
+}
+
+TEST(device_wait_for_a_GLsync)
+{
+    start_with_glsyncs(false);
+    check_device_wait(GL_HOOK_glWaitSync, SP_ERROR_OUT_OF_MEMORY, GL_HOOK_NO_MEMORY);
+}
+
+TEST(device_wait_that_the_display_cannot_do)
+{
+    open_gl();
+    gl_hook_hide("eglWaitSyncKHR");
+    gl_hook_set_versions(NULL, "1.4");
+    open_library();
+    gl_hook_withhold(true);
+    sp_point point = signal_point();
+    CHECK_ERROR(sp_gl_context_wait(context, &point, NULL), SP_ERROR_NOT_SUPPORTED);
+    gl_hook_let_go(sp_gl_sync_from_point(&point));
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    CHECK_STATUS(sp_gl_context_wait(context, &point, NULL), SP_OK);
+    sp_point_unref(&point);
+    finish();
+}
+
+TEST(device_wait_for_other_kinds)
+{
+    start();
+    sp_host_timeline *host = NULL;
+    sp_slot *slot = NULL;
+    sp_point point = {0}, promise = {0};
+    CHECK_STATUS(sp_host_timeline_create(0, &host), SP_OK);
+    CHECK_STATUS(sp_host_timeline_point(host, 1, &point), SP_OK);
+    CHECK_STATUS(sp_slot_create(&slot), SP_OK);
+    CHECK_STATUS(sp_slot_point(slot, &promise), SP_OK);
+    const sp_point noop = sp_point_noop(), cpu = sp_point_cpu();
+    CHECK_STATUS(sp_gl_context_wait(context, &noop, NULL), SP_OK);
+    CHECK_STATUS(sp_gl_context_wait(context, &cpu, NULL), SP_OK);
+    CHECK_STATUS(sp_gl_context_wait(context, &promise, NULL), SP_NOT_SUBMITTED);
+    CHECK_ERROR(sp_gl_context_wait(context, &point, NULL), SP_ERROR_BACKEND_MISMATCH);
+    CHECK_STATUS(sp_host_timeline_signal(host, 1), SP_OK);
+    CHECK_STATUS(sp_gl_context_wait(context, &point, NULL), SP_OK);
+    CHECK_STATUS(sp_slot_set(slot, &point), SP_OK);
+    CHECK_STATUS(sp_gl_context_wait(context, &promise, NULL), SP_OK);
+    sp_point_unref(&promise);
+    sp_slot_destroy(slot);
+    sp_point_unref(&point);
+    CHECK_STATUS(sp_host_timeline_point(host, 5, &point), SP_OK);
+    sp_host_timeline_destroy(host);
+    CHECK_ERROR(sp_gl_context_wait(context, &point, NULL), SP_ERROR_ABANDONED);
+    sp_point_unref(&point);
+    finish();
+}
+
+TEST(a_GLsync_of_a_context_that_shares_nothing)
+{
+    start_with_glsyncs(false);
+    sp_gl_context_desc desc = context_desc();
+    sp_gl_context *second = NULL;
+    gl_hook_withhold(true);
+    sp_point point = signal_point();
+    gl_open_second(&other, &gl, false);
+    gl_make_current(&other);
+    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    CHECK_ERROR(sp_gl_context_wait(second, &point, NULL), SP_ERROR_WRONG_CONTEXT);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_WRONG_CONTEXT);
+    CHECK_STATUS(sp_gl_context_destroy(second), SP_OK);
+    gl_make_current(&gl);
+    gl_hook_let_go(sp_gl_sync_from_point(&point));
+    sp_point_unref(&point);
+    gl_close(&other);
+    finish();
+}
+
+/* ---- Syncs of the user's ---- */
+
+static sp_status wrap(void *sync, void *display, bool take, sp_point *out)
+{
+    const sp_gl_sync_wrap_desc desc = {
+        .size = sizeof(desc), .sync = sync, .display = display, .take = take};
+    return sp_gl_sync_wrap(context, &desc, out);
+}
+
+TEST(wrap_a_GLsync)
+{
+    start();
+    sp_point point = {0}, marked = test_marked_point(), out = marked;
+    for (unsigned take = 0; take < 2; take++) {
+        GLsync sync = gl.call.FenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+        unsigned flushes = gl_hook_calls(GL_HOOK_glFlush);
+        CHECK_STATUS(wrap(sync, NULL, take, &point), SP_OK);
+        CHECK_EQUAL(gl_hook_calls(GL_HOOK_glFlush), flushes + 1);
+        CHECK(point.raw.opengl_sync.display == NULL);
+        CHECK(sp_gl_sync_from_point(&point) == (void *)sync);
+        CHECK_STATUS(sp_wait(&point), SP_OK);
+        gl_hook_count_syncs((int)take);
+        sp_point_unref(&point);
+        CHECK_EQUAL(gl.call.IsSync(sync), !take);
+        if (!take)
+            gl.call.DeleteSync(sync);
+        CHECK_ERROR(wrap(sync, NULL, true, &out), SP_ERROR_INVALID_ARGUMENT);
+    }
+    CHECK(test_same_point(&out, &marked));
+    finish();
+}
+
+TEST(wrap_an_EGLSync)
+{
+    start();
+    sp_point point = {0}, marked = test_marked_point(), out = marked;
+    for (unsigned take = 0; take < 2; take++) {
+        EGLSyncKHR sync = gl.egl.CreateSyncKHR(gl.display, EGL_SYNC_FENCE_KHR, NULL);
+        CHECK_STATUS(wrap(sync, gl.display, take, &point), SP_OK);
+        CHECK(point.raw.opengl_sync.display == gl.display);
+        run_elsewhere(wait_for, &point);
+        gl_hook_count_syncs((int)take);
+        sp_point_unref(&point);
+        CHECK_EQUAL(gl.egl.DestroySyncKHR(gl.display, sync), !take);
+        CHECK_ERROR(wrap(sync, gl.display, true, &out), SP_ERROR_INVALID_ARGUMENT);
+    }
+    CHECK(test_same_point(&out, &marked));
+    finish();
+}
+
+TEST(wrap_what_the_context_does_not_have)
+{
+    start_with_glsyncs(false);
+    sp_point marked = test_marked_point(), out = marked;
+    CHECK_ERROR(wrap(&gl, gl.display, true, &out), SP_ERROR_NOT_SUPPORTED);
+    CHECK(test_same_point(&out, &marked));
+    close_library();
+    gl_hook_hide_extensions("");
+    gl_hook_set_versions(NULL, NULL);
+    gl_hook_hide("glFenceSync");
+    open_library();
+    CHECK_ERROR(wrap(&gl, NULL, true, &out), SP_ERROR_NOT_SUPPORTED);
+    CHECK(test_same_point(&out, &marked));
+    finish();
+}
+
+TEST(an_EGLSync_of_another_display)
+{
+    start();
+    sp_point point = {0};
+    gl_hook_withhold(false);
+    sp_point ours = signal_point();
+    /* A double: the same sync under a display that is another one. */
+    sp_gl_sync_wrap_desc desc = {.size = sizeof(desc), .sync = sp_gl_sync_from_point(&ours)};
+    int not_a_display;
+    desc.display = &not_a_display;
+    CHECK_ERROR(sp_gl_sync_wrap(context, &desc, &point), SP_ERROR_INVALID_ARGUMENT);
+    sp_point_unref(&ours);
+    finish();
+}
+
+/* ---- Failures ---- */
+
+static void check_failures(gl_hook_id make, gl_hook_id look)
+{
+    static const struct {
+        gl_hook_error error;
+        sp_status status;
+    } table[] = {
+        {GL_HOOK_NO_MEMORY, SP_ERROR_OUT_OF_MEMORY},
+        {GL_HOOK_INVALID, SP_ERROR_BACKEND},
+    };
+    sp_point marked = test_marked_point(), out = marked;
+    for (unsigned i = 0; i < COUNT_OF(table); i++) {
+        gl_hook_fail(make, table[i].error, 0, 1);
+        CHECK_ERROR(sp_gl_context_signal(context, 0, &out), table[i].status);
+        CHECK(test_same_point(&out, &marked));
+        CHECK_EQUAL(sp_last_error()->backend, SP_BACKEND_OPENGL);
+        CHECK(sp_last_error()->native_code != 0);
+        assert_non_null(sp_last_error()->native_call);
+    }
+    sp_point point = signal_point();
+    gl_hook_fail(look, GL_HOOK_INVALID, 0, 1);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_BACKEND);
+    CHECK_ERROR(sp_wait(&point), SP_ERROR_BACKEND); /* for good */
+    sp_point_unref(&point);
+    point = signal_point();
+    gl_hook_fail(look, GL_HOOK_NO_MEMORY, 0, 1);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_OUT_OF_MEMORY);
+    CHECK_STATUS(sp_wait(&point), SP_OK); /* not for good */
+    sp_point_unref(&point);
+    finish();
+}
+
+TEST(failing_EGLSyncs)
+{
+    start();
+    check_failures(GL_HOOK_eglCreateSyncKHR, GL_HOOK_eglClientWaitSync);
+}
+
+TEST(failing_GLsyncs)
+{
+    start_with_glsyncs(false);
+    check_failures(GL_HOOK_glFenceSync, GL_HOOK_glClientWaitSync);
+}
+
+/* ---- The user's own GL errors ---- */
+
+static unsigned warnings;
+
+static void count_warning(void *user, sp_log_level level, const char *message)
+{
+    (void)user;
+    warnings += level == SP_LOG_WARN && strstr(message, "0x0500") != NULL;
+}
+
+TEST(errors_of_the_user_are_logged_not_ours)
+{
+    open_gl();
+    gl_hook_hide_extensions(" EGL_KHR_fence_sync ");
+    gl_hook_set_versions(NULL, "1.4");
+    sp_gl_context_desc desc = context_desc();
+    desc.log.fn = count_warning;
+    CHECK_STATUS(sp_gl_context_create(&desc, &context), SP_OK);
+    gl_hook_withhold(true);
+    sp_point point = signal_point();
+    gl.call.BindBuffer(0x1234, 0); /* GL_INVALID_ENUM */
+    CHECK_STATUS(sp_gl_context_wait(context, &point, NULL), SP_OK);
+    CHECK_EQUAL(warnings, 1);
+    CHECK_EQUAL(gl.call.GetError(), GL_NO_ERROR);
+    gl_hook_let_go(sp_gl_sync_from_point(&point));
+    sp_point_unref(&point);
+    finish();
+}
