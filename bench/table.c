@@ -11,15 +11,23 @@ static const struct target {
     double limit;
     bool above_raw; /* the limit is on top of the raw call; no target without one */
 } targets[] = {
-    {"point.copy_release", 15, false}, {"point.make_copy_release", 25, false},
-    {"point.allocations", 0, false},   {"probe.reached", 3, false},
-    {"probe.pending", 6, true},        {"wait.wake_spin", 3000, false},
-    {"cuda.probe_reached", 3, false},  {"cuda.probe_pending", 80, true},
+    {"point.copy_release", 15, false},
+    {"point.make_copy_release", 25, false},
+    {"point.allocations", 0, false},
+    {"probe.reached", 3, false},
+    {"probe.pending", 6, true},
+    {"wait.wake_spin", 3000, false},
+    {"cuda.probe_reached", 3, false},
+    {"cuda.probe_pending", 80, true},
     {"cuda.record", 50, true},
-    {"cuda.late_timeline_300us", 50000, false}, {"cuda.cpu_timeline_300us", 10, false},
-    {"cuda.late_timeline_20ms", 150000, false}, {"cuda.cpu_timeline_20ms", 10, false},
-    {"cuda.late_event_300us", 50000, false},    {"cuda.cpu_event_300us", 10, false},
-    {"cuda.late_event_20ms", 150000, false},    {"cuda.cpu_event_20ms", 10, false},
+    {"cuda.late_timeline_300us", 50000, false},
+    {"cuda.cpu_timeline_300us", 10, false},
+    {"cuda.late_timeline_20ms", 150000, false},
+    {"cuda.cpu_timeline_20ms", 10, false},
+    {"cuda.late_event_300us", 50000, false},
+    {"cuda.cpu_event_300us", 10, false},
+    {"cuda.late_event_20ms", 150000, false},
+    {"cuda.cpu_event_20ms", 10, false},
 };
 
 static const struct target *target_of(const char *name)

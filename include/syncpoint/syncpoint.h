@@ -500,7 +500,8 @@ struct sp_waiter {
     uint64_t reached;     /* the highest value known reached                                    */
     uint64_t failed_from; /* values from here on have failed; UINT64_MAX: none                  */
     sp_error *failure;
-    void *reserved;
+    uint32_t vain_spins; /* waits in a row that ended long after their spin                     */
+    uint32_t reserved;
 };
 
 /* For a function of the table that is about to return an error: what sp_last_error() shall say.

@@ -84,6 +84,8 @@ typedef struct sp_composite_ops {
 
 /* For waiters of our own: the table is right, so this cannot fail. */
 void sp_waiter_setup(sp_waiter *waiter, const sp_waiter_ops *ops);
+/* The same for an object of a pool, which keeps the hint of how long waits for it were. */
+void sp_waiter_setup_again(sp_waiter *waiter, const sp_waiter_ops *ops);
 
 /* Does the primitive show itself only to who waits for it: because the wait uses its signal up, or
  * because the wait is what asks for news? Calling block() until now starts that wait. */
@@ -224,7 +226,7 @@ const sp_point *sp_slot_target(const sp_point *slot);
 
 #define SP_WAIT_SLICE UINT64_C(5000000) /* 5 ms: the longest time in one blocking driver call */
 
-/* Sleeps a little longer each time while polling: 2 to 100 us, as measured to be a good trade. */
+/* Sleeps a little longer each time while polling: 20 to 100 us, as measured to be a good trade. */
 typedef struct sp_backoff {
     uint64_t sleep_ns;
 } sp_backoff;

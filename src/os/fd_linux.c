@@ -95,7 +95,11 @@ int sp_os_fd_same_file(int a, int b)
     if (same >= 0)
         return same;
 #endif
-    if (fcntl(b, F_GETFD) < 0)
+    struct stat of_a;
+    struct stat of_b;
+    if (fstat(a, &of_a) != 0 || fstat(b, &of_b) != 0)
+        return 0;
+    if (of_a.st_dev != of_b.st_dev || of_a.st_ino != of_b.st_ino || of_a.st_rdev != of_b.st_rdev)
         return 0;
 #ifdef SYS_kcmp
     long order = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, (long)a, (long)b);

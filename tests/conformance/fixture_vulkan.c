@@ -250,24 +250,19 @@ static const vk_options lavapipe = {.driver = "lavapipe"};
 static const vk_options swiftshader = {.driver = "swiftshader"};
 static const vk_options lavapipe_layer = {.driver = "lavapipe", .validation = true};
 static const vk_options swiftshader_layer = {.driver = "swiftshader", .validation = true};
+static const vk_options nvidia = {.driver = "nvidia"};
 
 static const fixture timelines[] = {
-    TIMELINE(lavapipe),
-    TIMELINE(swiftshader),
-    TIMELINE(lavapipe_layer),
-    TIMELINE(swiftshader_layer),
+    TIMELINE(lavapipe),          TIMELINE(swiftshader), TIMELINE(lavapipe_layer),
+    TIMELINE(swiftshader_layer), TIMELINE(nvidia),
 };
 static const fixture binaries[] = {
-    BINARY(lavapipe),
-    BINARY(swiftshader),
-    BINARY(lavapipe_layer),
-    BINARY(swiftshader_layer),
+    BINARY(lavapipe),          BINARY(swiftshader), BINARY(lavapipe_layer),
+    BINARY(swiftshader_layer), BINARY(nvidia),
 };
 static const fixture late_binaries[] = {
-    LATE_BINARY(lavapipe),
-    LATE_BINARY(swiftshader),
-    LATE_BINARY(lavapipe_layer),
-    LATE_BINARY(swiftshader_layer),
+    LATE_BINARY(lavapipe),          LATE_BINARY(swiftshader), LATE_BINARY(lavapipe_layer),
+    LATE_BINARY(swiftshader_layer), LATE_BINARY(nvidia),
 };
 
 #define TIMELINE_FEATURES (COUNTING | FAILING | COUNTED | CALLS | POLLED | INDEPENDENT)
@@ -282,9 +277,7 @@ static const fixture late_binaries[] = {
     }
 
 const test_target vulkan_targets[] = {
-    TARGETS("lavapipe", 0, UNLAYERED),
-    TARGETS("swiftshader", 1, UNLAYERED),
-    TARGETS("lavapipe-validation", 2, 0),
-    TARGETS("swiftshader-validation", 3, 0),
-    {NULL, 0, NULL},
+    TARGETS("lavapipe", 0, UNLAYERED),    TARGETS("swiftshader", 1, UNLAYERED),
+    TARGETS("lavapipe-validation", 2, 0), TARGETS("swiftshader-validation", 3, 0),
+    TARGETS("nvidia", 4, UNLAYERED),      {NULL, 0, NULL},
 };

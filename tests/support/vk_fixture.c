@@ -20,10 +20,11 @@ static const vk_options swiftshader_validation = {.driver = "swiftshader", .vali
 
 const test_target vk_targets[] = {
     {"lavapipe", ON_ANY_DRIVER, (void *)&lavapipe},
-    {"swiftshader", WITH_OPAQUE_FD | WITH_ASYNC_SUBMIT, (void *)&swiftshader},
+    {"swiftshader", WITH_OPAQUE_FD | WITH_ASYNC_SUBMIT | OUTLIVES_NO_FDS, (void *)&swiftshader},
     {"nvidia", WITH_OPAQUE_FD | WITH_ASYNC_SUBMIT, (void *)&nvidia},
     {"lavapipe-validation", ON_ANY_DRIVER, (void *)&lavapipe_validation},
-    {"swiftshader-validation", WITH_OPAQUE_FD | WITH_ASYNC_SUBMIT, (void *)&swiftshader_validation},
+    {"swiftshader-validation", WITH_OPAQUE_FD | WITH_ASYNC_SUBMIT | OUTLIVES_NO_FDS,
+     (void *)&swiftshader_validation},
 };
 const size_t vk_target_count = COUNT_OF(vk_targets);
 

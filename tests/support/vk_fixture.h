@@ -18,6 +18,7 @@ enum {
     ON_ANY_DRIVER = 0,
     WITH_OPAQUE_FD = 1 << 0,    /* binary semaphores cross devices as opaque fds                 */
     WITH_ASYNC_SUBMIT = 1 << 1, /* a submit of slow work returns before the work is done         */
+    OUTLIVES_NO_FDS = 1 << 2,   /* a device on which an import found no free fd goes on          */
 };
 
 typedef struct vk_options {

@@ -96,7 +96,8 @@ TEST_NEEDING(O6_two_waits_for_one_signal, WITH_ASYNC_SUBMIT)
     refuse_wait(&point, SP_ERROR_INVALID_STATE);
     refuse_wait(&copy, SP_ERROR_INVALID_STATE);
     CHECK_STATUS(sp_poll(&copy), SP_PENDING);
-    CHECK_STATUS(sp_wait(&copy), SP_OK); /* the host sees the wait that has run */
+    CHECK_STATUS(sp_wait_timeout(&copy, PATIENCE_NS),
+                 SP_OK); /* the host sees the wait that has run */
     CHECK_STATUS(sp_poll(&point), SP_OK);
     sp_point_unref(&copy);
     sp_point_unref(&point);
@@ -113,14 +114,14 @@ TEST_NEEDING(O6_an_old_point_keeps_its_answer, WITH_ASYNC_SUBMIT)
     sp_vk_semaphore *binary = make_binary();
     sp_point first = queue_signals(binary, 0);
     CHECK_STATUS(sp_vk_queue_wait(vk.sp_queue, &first), SP_OK);
-    CHECK_STATUS(sp_wait(&first), SP_OK);
+    CHECK_STATUS(sp_wait_timeout(&first, PATIENCE_NS), SP_OK);
     vk_slow_submit(&slow);
     sp_point second = queue_signals(binary, 0);
     CHECK_STATUS(sp_poll(&first), SP_OK);
     CHECK_STATUS(sp_wait_timeout(&first, 0), SP_OK);
     CHECK_STATUS(sp_poll(&second), SP_PENDING);
     CHECK_STATUS(sp_wait_timeout(&second, MS), SP_TIMEOUT);
-    CHECK_STATUS(sp_wait(&second), SP_OK);
+    CHECK_STATUS(sp_wait_timeout(&second, PATIENCE_NS), SP_OK);
     CHECK_STATUS(sp_poll(&first), SP_OK);
     sp_point_unref(&first);
     sp_point_unref(&second);
@@ -168,7 +169,7 @@ TEST_NEEDING(O6_racing_waits_have_one_winner, WITH_ASYNC_SUBMIT)
         CHECK_EQUAL(won, 1);
     }
     for (unsigned round = 0; round < ROUNDS; round++) {
-        CHECK_STATUS(sp_wait(&points[round]), SP_OK);
+        CHECK_STATUS(sp_wait_timeout(&points[round], PATIENCE_NS), SP_OK);
         sp_point_unref(&points[round]);
         sp_vk_semaphore_unref(binaries[round]);
     }
@@ -309,7 +310,7 @@ TEST_NEEDING(a_long_chain_whose_second_submit_fails, WITH_ASYNC_SUBMIT)
         CHECK_STATUS(status, SP_ERROR_OUT_OF_MEMORY);
         CHECK_STATUS(sp_vk_queue_wait(vk.sp_queue, &chain), SP_OK);
     }
-    CHECK_STATUS(sp_wait(&chain), SP_OK);
+    CHECK_STATUS(sp_wait_timeout(&chain, PATIENCE_NS), SP_OK);
     sp_point_unref(&chain);
     for (unsigned i = 0; i < LINKS; i++)
         sp_vk_semaphore_unref(binaries[i]);

@@ -49,7 +49,7 @@ static sp_vk_semaphore_caps caps_of(VkSemaphoreType type,
 TEST(caps_are_the_drivers)
 {
     start();
-    bool opaque = strcmp(options->driver, "swiftshader") == 0;
+    bool opaque = strcmp(options->driver, "lavapipe") != 0;
     sp_vk_semaphore_caps binary = caps_of(VK_SEMAPHORE_TYPE_BINARY, OPAQUE);
     sp_vk_semaphore_caps timeline = caps_of(VK_SEMAPHORE_TYPE_TIMELINE, OPAQUE);
     CHECK(binary.can_export == opaque && binary.can_import == opaque);
@@ -269,8 +269,13 @@ TEST_NEEDING(H7_wrong_type_of_handle, WITH_OPAQUE_FD)
     desc.type = VK_SEMAPHORE_TYPE_TIMELINE; /* a binary's */
     sp_vk_semaphore *made = NULL;
     sp_status status = sp_vk_semaphore_import(vk.sp_device, &desc, &made);
-    CHECK(status == SP_ERROR_INVALID_HANDLE || status == SP_ERROR_NOT_SUPPORTED);
+    /* Where both types are one kind of file, nobody can tell. */
+    bool no_telling = vk_has_timeline_export(&vk) && status == SP_OK;
+    CHECK(no_telling || status == SP_ERROR_INVALID_HANDLE || status == SP_ERROR_NOT_SUPPORTED);
+    sp_vk_semaphore_unref(made);
     CHECK(census_is_open(fd));
+    unsigned imports = hook_calls(HOOK_ImportSemaphoreFdKHR);
+    CHECK_EQUAL(imports, no_telling);
     const VkExternalSemaphoreHandleTypeFlagBits wrong[] = {
         VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_D3D12_FENCE_BIT,
         VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_WIN32_BIT,
@@ -286,7 +291,7 @@ TEST_NEEDING(H7_wrong_type_of_handle, WITH_OPAQUE_FD)
         CHECK_ERROR(sp_vk_semaphore_export(exported, wrong[i], &out), SP_ERROR_INVALID_ARGUMENT);
         CHECK_EQUAL(out, 99);
     }
-    CHECK_EQUAL(hook_calls(HOOK_ImportSemaphoreFdKHR), 0);
+    CHECK_EQUAL(hook_calls(HOOK_ImportSemaphoreFdKHR), imports);
     close(fd);
     sp_vk_semaphore_unref(exported);
     finish();
@@ -535,7 +540,8 @@ TEST_NEEDING(H1_closed_numbers_are_reused_meanwhile, WITH_OPAQUE_FD)
     clean_up();
 }
 
-TEST_NEEDING(H1_no_free_number, WITH_OPAQUE_FD)
+/* One driver makes no semaphores on that device any more, once it had no free number. */
+TEST_NEEDING(H1_no_free_number, OUTLIVES_NO_FDS)
 {
     prepare();
     struct rlimit limit, tight;
@@ -558,7 +564,7 @@ TEST_NEEDING(H1_no_free_number, WITH_OPAQUE_FD)
 }
 
 /* A device that has not imported yet also needs numbers to learn what its handles look like. */
-TEST_NEEDING(H1_few_free_numbers, WITH_OPAQUE_FD)
+TEST_NEEDING(H1_few_free_numbers, OUTLIVES_NO_FDS)
 {
     start();
     struct rlimit limit, tight;

@@ -213,7 +213,7 @@ TEST_NEEDING(a_wait_that_has_not_run, WITH_ASYNC_SUBMIT)
     CHECK_ERROR(sp_vk_queue_signal_semaphore(other, binary, 0, &out), SP_ERROR_INVALID_STATE);
     CHECK(test_same_point(&out, &marked));
     sp_point second = queue_signals(binary, 0); /* runs behind it in any case */
-    CHECK_STATUS(sp_wait(&second), SP_OK);
+    CHECK_STATUS(sp_wait_timeout(&second, PATIENCE_NS), SP_OK);
     CHECK_STATUS(sp_poll(&first), SP_OK);
     sp_point_unref(&first);
     sp_point_unref(&second);

@@ -114,9 +114,9 @@ TEST_NEEDING(W1_export_and_import_while_another_waits, WITH_OPAQUE_FD)
 TEST_NEEDING(W1_a_wait_on_a_binary_delays_no_other_thread, WITH_ASYNC_SUBMIT)
 {
     start();
-    vk_slow slow;
-    vk_slow_init(&slow, &vk);
-    vk_slow_submit(&slow);
+    vk_gate gate;
+    vk_gate_init(&gate, &vk);
+    vk_gate_close(&gate);
     VkSemaphore raw = vk_make_binary(&vk);
     sp_vk_semaphore *binary = wrap(raw, VK_SEMAPHORE_TYPE_BINARY, true);
     vk_submit(&vk, &(vk_submit_info){.signal = raw});
@@ -134,11 +134,12 @@ TEST_NEEDING(W1_a_wait_on_a_binary_delays_no_other_thread, WITH_ASYNC_SUBMIT)
         sp_point_unref(&done);
     }
     CHECK(!worker_is_done(&first.worker));
+    vk_gate_open_all(&gate);
     worker_join(&first.worker);
     sp_point_unref(&point);
     sp_vk_semaphore_unref(timeline);
     sp_vk_semaphore_unref(binary);
-    vk_slow_fini(&slow);
+    vk_gate_fini(&gate);
     finish();
 }
 

@@ -102,7 +102,7 @@ const sp_waiter_ops sp_cuda_event_ops = {
 static void set_up(sp_cuda_event *event, sp_cuda_context *context)
 {
     event->context = sp_cuda_context_ref(context);
-    sp_waiter_setup(&event->base, &sp_cuda_event_ops);
+    sp_waiter_setup_again(&event->base, &sp_cuda_event_ops);
 }
 
 static SP_COLD sp_status make_handle(sp_cuda_context *context, sp_cuda_event *event)

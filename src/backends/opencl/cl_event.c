@@ -110,7 +110,7 @@ static sp_point make_point(sp_cl_context *context, sp_cl_event *event, cl_event 
     event->context = sp_cl_context_ref(context);
     event->handle = handle;
     sp_store32(&event->kind, kind);
-    sp_waiter_setup(&event->base, &sp_cl_event_ops);
+    sp_waiter_setup_again(&event->base, &sp_cl_event_ops);
     return (sp_point){
         .kind = SP_KIND_OPENCL,
         .raw.opencl = {.event = handle},
