@@ -45,7 +45,7 @@ class Variant:
     without: tuple = ()
     too_slow: tuple = ()  # tests that need --full here, and not elsewhere
     setup: str = "default"
-    timeouts: int = 1
+    timeouts: float = 1
     directory: str = ""
 
     @property
@@ -106,6 +106,7 @@ GPU_VARIANTS = {
         "gcc, release, on an NVIDIA GPU",
         GCC,
         EVERYTHING + ["-Dtest_gpu=nvidia", "-Dbuildtype=release"],
+        timeouts=0.25,
     ),
 }
 
