@@ -452,9 +452,13 @@ TEST_NEEDING(without_a_wait_queue, WITH_SEMAPHORES)
     sp_cl_context_desc desc = cl_desc();
     desc.wait_queue = NULL;
     CHECK_STATUS(sp_cl_context_create(&desc, &cl.sp), SP_OK);
+    cl_event gate = cl_make_gate();
     sp_cl_semaphore *semaphore = make_semaphore();
+    cl_close_queue(cl.queue, gate);
     sp_point point = signal_semaphore(cl.queue, semaphore);
-    CHECK_ERROR(sp_wait(&point), SP_ERROR_NOT_SUPPORTED);
+    CHECK_ERROR(sp_wait(&point), SP_ERROR_NOT_SUPPORTED); /* at once */
+    CHECK_STATUS(sp_poll(&point), SP_PENDING);
+    cl_open_gate(gate);
     CHECK_STATUS(sp_cl_queue_wait(cl.sp, cl.other, &point), SP_OK);
     CHECK_STATUS(sp_wait(&point), SP_OK);
     sp_point_unref(&point);

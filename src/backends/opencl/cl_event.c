@@ -165,17 +165,21 @@ static sp_status check_event(sp_cl_context *context, cl_event event)
     return SP_OK;
 }
 
-/* A user event has no queue. */
+/* A user event has no queue, and that of an event which is over may be gone. */
 static sp_status flush_queue_of(sp_cl_context *context, cl_event event)
 {
     cl_command_queue queue = NULL;
+    bool done = false;
+    sp_status status = sp_cl_event_is_done(context, event, &done);
+    if (status == SP_ERROR_FAILED || done)
+        return SP_OK;
+    if (status != SP_OK)
+        return status;
     cl_int result =
         context->cl.get_event_info(event, CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL);
     if (result != CL_SUCCESS)
         return sp_cl_fail(result, "clGetEventInfo");
-    if (!queue)
-        return SP_OK;
-    result = context->cl.flush(queue);
+    result = queue ? context->cl.flush(queue) : CL_SUCCESS;
     return result == CL_SUCCESS ? SP_OK : sp_cl_fail(result, "clFlush");
 }
 
