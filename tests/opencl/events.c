@@ -355,7 +355,7 @@ TEST(arguments)
 }
 
 static sp_point made;
-static cl_event wrapped;
+static cl_event wrapped, wrapped_gate;
 
 static sp_status signal_queue(void)
 {
@@ -374,6 +374,12 @@ static void unref_reached(void)
     CHECK_STATUS(sp_wait(&made), SP_OK);
     sp_point_unref(&made);
 }
+/* The last attempt, with the event still pending. */
+static void open_and_unref(void)
+{
+    cl_open_gate(wrapped_gate);
+    unref_reached();
+}
 static void unref_made(void)
 {
     sp_point_unref(&made);
@@ -383,10 +389,9 @@ TEST(H1_every_call_may_fail)
 {
     start();
     cl_mem buffer = cl_make_buffer();
-    cl_event gate = cl_make_gate();
-    wrapped = cl_fill(cl.queue, buffer, 1, gate);
-    refuse_each_call(wrap, unref_made, 3);
-    cl_open_gate(gate);
+    wrapped_gate = cl_make_gate();
+    wrapped = cl_fill(cl.queue, buffer, 1, wrapped_gate);
+    refuse_each_call(wrap, open_and_unref, 3);
     refuse_each_call(signal_queue, unref_reached, 3);
     refuse_each_call(make_user_event, unref_made, 3);
     CHECK_CL(cl.raw.ReleaseEvent(wrapped));
