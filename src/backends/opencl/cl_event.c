@@ -203,7 +203,7 @@ sp_status sp_cl_event_wrap(sp_cl_context *context, cl_event event, sp_point *out
     if (status != SP_OK)
         return status;
     sp_cl_event *made = sp_pool_get(&context->events);
-    uint32_t kind;
+    uint32_t kind = SP_CL_WRAPPED;
     if (!made)
         return SP_ERROR_OUT_OF_MEMORY;
     status = retain_flushed(context, event, &kind);
