@@ -24,6 +24,7 @@ struct _cl_semaphore_khr {
     payload own;
     unsigned refs;
     bool for_one_device;
+    cl_semaphore_type_khr type;
 };
 
 /* A command: what must be done before it, and its event. */
@@ -309,6 +310,7 @@ static cl_semaphore_khr CL_API_CALL create(cl_context context,
     made->context = context;
     made->payload = &made->own;
     made->refs = 1;
+    made->type = CL_SEMAPHORE_TYPE_BINARY_KHR;
     *result = read_properties(made, properties);
     if (*result == CL_SUCCESS)
         return made;
@@ -323,7 +325,7 @@ static cl_int CL_API_CALL get_info(cl_semaphore_khr semaphore, cl_semaphore_info
     if (name == CL_SEMAPHORE_CONTEXT_KHR && size == sizeof(cl_context))
         *(cl_context *)to = semaphore->context;
     else if (name == CL_SEMAPHORE_TYPE_KHR && size == sizeof(cl_semaphore_type_khr))
-        *(cl_semaphore_type_khr *)to = CL_SEMAPHORE_TYPE_BINARY_KHR;
+        *(cl_semaphore_type_khr *)to = semaphore->type;
     else
         return CL_INVALID_VALUE;
     return CL_SUCCESS;
@@ -348,6 +350,11 @@ static cl_int CL_API_CALL release(cl_semaphore_khr semaphore)
 bool cl_double_is_for_one_device(cl_semaphore_khr semaphore)
 {
     return semaphore->for_one_device;
+}
+
+void cl_double_set_type(cl_semaphore_khr semaphore, cl_semaphore_type_khr type)
+{
+    semaphore->type = type;
 }
 
 /* ---- Begin, end ---- */

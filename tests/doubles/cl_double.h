@@ -30,6 +30,9 @@ bool cl_double_take(int fd);
 /* Was it made for one device by name? */
 bool cl_double_is_for_one_device(cl_semaphore_khr semaphore);
 
+/* It says that it is of this type. */
+void cl_double_set_type(cl_semaphore_khr semaphore, cl_semaphore_type_khr type);
+
 /* Mistakes so far. */
 unsigned cl_double_mistakes(void);
 /* What is still pending fails. Ends the thread. */

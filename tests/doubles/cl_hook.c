@@ -9,7 +9,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -213,8 +213,9 @@ static cl_int answer_extensions(cl_device_id device, size_t size, void *to, size
 {
     char text[16384] = "";
     cl_int result = cl_hook_real.GetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 8192, text, NULL);
+    size_t length = strlen(text);
     if (doubled)
-        strcat(text, DOUBLED_EXTENSIONS);
+        snprintf(text + length, sizeof(text) - length, "%s", DOUBLED_EXTENSIONS);
     drop_hidden(text);
     return result == CL_SUCCESS ? answer_text(text, size, to, size_ret) : result;
 }

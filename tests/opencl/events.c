@@ -41,9 +41,11 @@ TEST(L2_what_a_point_stands_for_is_flushed)
     CHECK_STATUS(sp_wait(&point), SP_OK);
     sp_point_unref(&point);
     cl_mem buffer = cl_make_buffer();
-    cl_event unflushed = cl_fill(cl.other, buffer, 5, NULL);
+    cl_event gate = cl_make_gate();
+    cl_event unflushed = cl_fill(cl.other, buffer, 5, gate);
     point = wrap_event(unflushed);
     CHECK_EQUAL(cl_hook_calls(CL_HOOK_Flush), 2);
+    cl_open_gate(gate);
     CHECK_STATUS(sp_wait(&point), SP_OK);
     CHECK_EQUAL(cl_content(buffer), 5);
     sp_point_unref(&point);
@@ -106,6 +108,7 @@ TEST(wrap_of_what_is_over)
     CHECK_STATUS(sp_poll(&points[0]), SP_OK);
     CHECK_ERROR(sp_poll(&points[1]), SP_ERROR_FAILED);
     CHECK_ERROR(sp_wait(&points[1]), SP_ERROR_FAILED);
+    CHECK_EQUAL(cl_hook_calls(CL_HOOK_Flush), 0);
     for (unsigned i = 0; i < 2; i++)
         sp_point_unref(&points[i]);
     CHECK_CL(cl.raw.ReleaseEvent(complete));
@@ -352,7 +355,7 @@ TEST(arguments)
 }
 
 static sp_point made;
-static cl_event wrapped;
+static cl_event wrapped, wrapped_gate;
 
 static sp_status signal_queue(void)
 {
@@ -371,6 +374,12 @@ static void unref_reached(void)
     CHECK_STATUS(sp_wait(&made), SP_OK);
     sp_point_unref(&made);
 }
+/* The last attempt, with the event still pending. */
+static void open_and_unref(void)
+{
+    cl_open_gate(wrapped_gate);
+    unref_reached();
+}
 static void unref_made(void)
 {
     sp_point_unref(&made);
@@ -380,9 +389,10 @@ TEST(H1_every_call_may_fail)
 {
     start();
     cl_mem buffer = cl_make_buffer();
-    wrapped = cl_fill(cl.queue, buffer, 1, NULL);
+    wrapped_gate = cl_make_gate();
+    wrapped = cl_fill(cl.queue, buffer, 1, wrapped_gate);
+    refuse_each_call(wrap, open_and_unref, 3);
     refuse_each_call(signal_queue, unref_reached, 3);
-    refuse_each_call(wrap, unref_reached, 3);
     refuse_each_call(make_user_event, unref_made, 3);
     CHECK_CL(cl.raw.ReleaseEvent(wrapped));
     CHECK_CL(cl.raw.ReleaseMemObject(buffer));

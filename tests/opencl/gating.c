@@ -323,6 +323,11 @@ TEST(failure_after_the_points_are_released)
     cl_event fill = cl_fill(cl.other, p.target, 6, NULL);
     CHECK_CL(cl.raw.Flush(cl.other));
     sp_point_unref(&ready);
+    cl_event marker = NULL; /* the user's own, released by the user while the library has it */
+    CHECK_CL(cl.raw.EnqueueMarkerWithWaitList(cl.other, 0, NULL, &marker));
+    sp_point wrapped = wrap_event(marker);
+    CHECK_CL(cl.raw.ReleaseEvent(marker));
+    sp_point_unref(&wrapped);
     cl_fail_gate(p.gate);
     sp_point filled = wrap_event(p.fill);
     CHECK_ERROR(sp_wait_timeout(&filled, PATIENCE_NS), SP_ERROR_FAILED);

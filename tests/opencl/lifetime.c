@@ -28,6 +28,13 @@ TEST(points_outlive_their_context)
     CHECK_ERROR(sp_wait(&unset), SP_ERROR_INVALID_STATE);
     CHECK_ERROR(sp_wait(&failing), SP_ERROR_FAILED);
     CHECK_ERROR(sp_cl_user_event_set(&unset, SP_OK), SP_ERROR_INVALID_STATE);
+    /* Its points still hold the memory of the context. */
+    sp_point out = test_marked_point(), marked = out;
+    CHECK_ERROR(sp_cl_queue_signal(cl.sp, cl.queue, &out), SP_ERROR_INVALID_STATE);
+    CHECK_ERROR(sp_cl_event_wrap(cl.sp, gate, &out), SP_ERROR_INVALID_STATE);
+    CHECK_ERROR(sp_cl_user_event(cl.sp, &out), SP_ERROR_INVALID_STATE);
+    CHECK_ERROR(sp_cl_queue_wait(cl.sp, cl.queue, &reached), SP_ERROR_INVALID_STATE);
+    CHECK(test_same_point(&out, &marked));
     CHECK(sp_cl_event_from_point(&reached) == NULL);
     sp_point_unref(&reached);
     sp_point_unref(&pending);
@@ -101,13 +108,21 @@ TEST_NEEDING(destroy_waits_for_host_waits_that_timed_out, WITH_SEMAPHORES)
     CHECK_STATUS(sp_cl_context_destroy(cl.sp, 20 * MS), SP_TIMEOUT);
     CHECK(sp_now_ns() - before >= 20 * MS);
     /* Nothing was freed: it all works. */
+    sp_cl_semaphore *another = make_semaphore();
+    signal_raw(another, NULL);
+    sp_point second = binary_point(another, 0);
+    CHECK_STATUS(sp_wait_timeout(&second, 5 * MS), SP_TIMEOUT); /* behind the first */
+    CHECK_STATUS(sp_cl_context_destroy(cl.sp, 0), SP_TIMEOUT);
     sp_point marker = queue_signals(cl.queue);
     CHECK_STATUS(sp_wait(&marker), SP_OK);
     sp_point_unref(&marker);
     cl_open_gate(gate);
     CHECK_STATUS(sp_wait(&point), SP_OK);
+    CHECK_STATUS(sp_wait(&second), SP_OK);
     sp_cl_semaphore_unref(semaphore);
+    sp_cl_semaphore_unref(another);
     sp_point_unref(&point);
+    sp_point_unref(&second);
     finish();
 }
 

@@ -125,17 +125,19 @@ TEST(no_memory_for_a_point)
     enum { COUNT = 100 };
     start();
     malloc_double_init();
+    cl_event gate = cl_make_gate();
     sp_point points[COUNT] = {{0}};
     unsigned refused = 0;
     for (unsigned i = 0; i < COUNT; i++) {
         unsigned markers = cl_hook_calls(CL_HOOK_EnqueueMarkerWithWaitList);
         malloc_double_fail(0);
-        sp_status status = i % 2 ? sp_cl_user_event(cl.sp, &points[i])
-                                 : sp_cl_queue_signal(cl.sp, cl.queue, &points[i]);
+        sp_status status = i % 3 == 0   ? sp_cl_queue_signal(cl.sp, cl.queue, &points[i])
+                           : i % 3 == 1 ? sp_cl_user_event(cl.sp, &points[i])
+                                        : sp_cl_event_wrap(cl.sp, gate, &points[i]);
         bool failed = malloc_double_failed();
         CHECK_STATUS(status, failed ? SP_ERROR_OUT_OF_MEMORY : SP_OK);
         CHECK_EQUAL(cl_hook_calls(CL_HOOK_EnqueueMarkerWithWaitList),
-                    markers + (!failed && i % 2 == 0));
+                    markers + (!failed && i % 3 == 0));
         refused += failed;
         if (failed)
             points[i] = user_event();
@@ -143,8 +145,53 @@ TEST(no_memory_for_a_point)
     CHECK(refused > 0);
     for (unsigned i = 0; i < COUNT; i++)
         sp_point_unref(&points[i]);
+    cl_open_gate(gate);
     finish();
     CHECK_EQUAL(malloc_double_held(), 0);
+}
+
+TEST_NEEDING(no_memory_for_a_signal, WITH_DOUBLE)
+{
+    enum { COUNT = 20 };
+    start();
+    malloc_double_init();
+    sp_cl_semaphore *semaphores[COUNT];
+    sp_point points[COUNT] = {{0}};
+    for (unsigned i = 0; i < COUNT; i++) {
+        semaphores[i] = make_semaphore();
+        unsigned signals = cl_hook_calls(CL_HOOK_EnqueueSignalSemaphoresKHR);
+        for (unsigned again = 0; again < 2; again++) {
+            malloc_double_fail(again); /* the second time nothing is refused */
+            sp_status status =
+                i % 2 ? sp_cl_binary_point(semaphores[i], 0, &points[i])
+                      : sp_cl_queue_signal_semaphore(cl.sp, cl.queue, semaphores[i], &points[i]);
+            bool failed = malloc_double_failed();
+            CHECK(failed == !again);
+            CHECK_STATUS(status, failed ? SP_ERROR_OUT_OF_MEMORY : SP_OK);
+        }
+        CHECK_EQUAL(cl_hook_calls(CL_HOOK_EnqueueSignalSemaphoresKHR), signals + (i % 2 == 0));
+    }
+    for (unsigned i = 0; i < COUNT; i++) {
+        sp_point_unref(&points[i]);
+        sp_cl_semaphore_unref(semaphores[i]);
+    }
+    finish();
+    CHECK_EQUAL(malloc_double_held(), 0);
+}
+
+/* The barrier is in the queue, and its event is only kept for one driver's sake. */
+TEST(no_memory_to_park_an_event)
+{
+    start();
+    malloc_double_init();
+    sp_point event = user_event();
+    malloc_double_fail(0);
+    CHECK_STATUS(sp_cl_queue_wait(cl.sp, cl.other, &event), SP_OK);
+    CHECK(malloc_double_failed());
+    CHECK_EQUAL(cl_hook_live_events(), 1);
+    CHECK_STATUS(sp_cl_user_event_set(&event, SP_OK), SP_OK);
+    sp_point_unref(&event);
+    finish();
 }
 
 /* More events, and more signals, than a small array holds. */

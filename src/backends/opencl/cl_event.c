@@ -49,7 +49,7 @@ static bool is_over(const sp_cl_event *event)
 static void put_away(sp_cl_context *context, sp_cl_event *event)
 {
     abandon(event);
-    if (event->kind == SP_CL_OWN_COMMAND && !is_over(event)) {
+    if (event->kind == SP_CL_COMMAND && !is_over(event)) {
         sp_cl_event_park(context, event);
         return;
     }
@@ -146,7 +146,7 @@ sp_status sp_cl_queue_signal(sp_cl_context *context, cl_command_queue queue, sp_
         sp_pool_put(&context->events, event);
         return status;
     }
-    *out = make_point(context, event, marker, SP_CL_OWN_COMMAND);
+    *out = make_point(context, event, marker, SP_CL_COMMAND);
     return SP_OK;
 }
 
@@ -165,28 +165,34 @@ static sp_status check_event(sp_cl_context *context, cl_event event)
     return SP_OK;
 }
 
-/* A user event has no queue. */
-static sp_status flush_queue_of(sp_cl_context *context, cl_event event)
+/* NULL for a user event. Not asked of an event that is over: its queue may be gone. */
+static sp_status get_queue(sp_cl_context *context, cl_event event, cl_command_queue *queue)
 {
-    cl_command_queue queue = NULL;
-    cl_int result =
-        context->cl.get_event_info(event, CL_EVENT_COMMAND_QUEUE, sizeof(queue), &queue, NULL);
-    if (result != CL_SUCCESS)
-        return sp_cl_fail(result, "clGetEventInfo");
-    if (!queue)
+    bool done = false;
+    *queue = NULL;
+    sp_status status = sp_cl_event_is_done(context, event, &done);
+    if (status == SP_ERROR_FAILED || done)
         return SP_OK;
-    result = context->cl.flush(queue);
-    return result == CL_SUCCESS ? SP_OK : sp_cl_fail(result, "clFlush");
-}
-
-static sp_status retain_flushed(sp_cl_context *context, cl_event event)
-{
-    sp_status status = check_event(context, event);
-    if (status == SP_OK)
-        status = flush_queue_of(context, event);
     if (status != SP_OK)
         return status;
-    cl_int result = context->cl.retain_event(event);
+    cl_int result =
+        context->cl.get_event_info(event, CL_EVENT_COMMAND_QUEUE, sizeof(*queue), queue, NULL);
+    return result == CL_SUCCESS ? SP_OK : sp_cl_fail(result, "clGetEventInfo");
+}
+
+static sp_status retain_flushed(sp_cl_context *context, cl_event event, uint32_t *kind)
+{
+    cl_command_queue queue = NULL;
+    sp_status status = check_event(context, event);
+    if (status == SP_OK)
+        status = get_queue(context, event, &queue);
+    if (status != SP_OK)
+        return status;
+    cl_int result = queue ? context->cl.flush(queue) : CL_SUCCESS;
+    if (result != CL_SUCCESS)
+        return sp_cl_fail(result, "clFlush");
+    *kind = queue ? SP_CL_COMMAND : SP_CL_WRAPPED;
+    result = context->cl.retain_event(event);
     return result == CL_SUCCESS ? SP_OK : sp_cl_fail(result, "clRetainEvent");
 }
 
@@ -197,14 +203,15 @@ sp_status sp_cl_event_wrap(sp_cl_context *context, cl_event event, sp_point *out
     if (status != SP_OK)
         return status;
     sp_cl_event *made = sp_pool_get(&context->events);
+    uint32_t kind = SP_CL_WRAPPED;
     if (!made)
         return SP_ERROR_OUT_OF_MEMORY;
-    status = retain_flushed(context, event);
+    status = retain_flushed(context, event, &kind);
     if (status != SP_OK) {
         sp_pool_put(&context->events, made);
         return status;
     }
-    *out = make_point(context, made, event, SP_CL_WRAPPED);
+    *out = make_point(context, made, event, kind);
     return SP_OK;
 }
 

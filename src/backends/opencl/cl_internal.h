@@ -38,13 +38,13 @@ struct sp_cl_context {
     uint32_t refs; /* the user's and one for each event, signal and semaphore */
     uint32_t fork_generation;
 
-    uint32_t host_waits; /* enqueued to the wait queue so far                              */
-    cl_event end_marker; /* behind the first `end_marker_waits` of them; while ending      */
+    uint32_t host_waits; /* enqueued to the wait queue so far                   */
+    cl_event end_marker; /* while ending: behind the first `end_marker_waits`   */
     uint32_t end_marker_waits;
 
-    uint32_t lock;
-    bool dead;          /* sp_cl_context_destroy() was successful: no driver calls    */
-    uint32_t releasing; /* threads that release driver objects right now              */
+    uint32_t lock;      /* guards what follows                                             */
+    bool dead;          /* sp_cl_context_destroy() was successful: no driver calls         */
+    uint32_t releasing; /* threads that release driver objects right now                   */
     sp_cl_semaphore *semaphores;
     struct sp_cl_event *first_parked;
     struct sp_cl_event *last_parked;
@@ -94,9 +94,9 @@ cl_int sp_cl_status_of_cause(sp_status cause);
 
 /* What an event is. */
 enum {
-    SP_CL_WRAPPED = 0,
-    SP_CL_OWN_COMMAND = 1, /* a marker or barrier of ours */
-    SP_CL_USER_UNSET = 2,  /* a user event of ours        */
+    SP_CL_WRAPPED = 0,    /* a user event of somebody else's, or one that was over */
+    SP_CL_COMMAND = 1,    /* ours, or the user's                                   */
+    SP_CL_USER_UNSET = 2, /* a user event of ours                                  */
     SP_CL_USER_SET = 3
 };
 
@@ -118,8 +118,8 @@ static inline sp_cl_event *sp_cl_event_of(sp_waiter *waiter)
 
 /* Is it complete? FAILED if it failed. */
 sp_status sp_cl_event_is_done(const sp_cl_context *context, cl_event event, bool *done);
-/* Keeps an event of our own command until it is over: a driver crashes if a command fails whose
- * event nobody holds. */
+/* Keeps the event of a command until it is over: a driver crashes if one fails whose event nobody
+ * holds. */
 void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event);
 /* The same for one that has no point. */
 void sp_cl_let_go(sp_cl_context *context, cl_event handle);

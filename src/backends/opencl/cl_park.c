@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Events of our own commands that nobody looks at any more, but which are not over. PoCL 3.1 ends
+ * Events of commands that nobody looks at any more, but which are not over. PoCL 3.1 ends
  * the process when a marker or barrier fails whose event was released.
  */
 #include "cl_internal.h"

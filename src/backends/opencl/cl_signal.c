@@ -66,14 +66,18 @@ static sp_status enqueue_wait(sp_cl_signal *signal)
     return result == CL_SUCCESS ? SP_OK : sp_cl_fail(result, "clFlush");
 }
 
+static sp_status check_wait_queue(const sp_cl_context *context)
+{
+    if (context->wait_queue)
+        return SP_OK;
+    return sp_fail(SP_ERROR_NOT_SUPPORTED,
+                   "a host wait on a semaphore is enqueued to a queue, and the context has none: "
+                   "set sp_cl_context_desc.wait_queue");
+}
+
 /* SP_OK also if another thread did. */
 static sp_status start_wait(sp_cl_signal *signal)
 {
-    if (!signal->semaphore->context->wait_queue) {
-        return sp_fail(SP_ERROR_NOT_SUPPORTED,
-                       "a host wait on a semaphore is enqueued to a queue, and the context has "
-                       "none: set sp_cl_context_desc.wait_queue");
-    }
     sp_status status = sp_oneshot_claim(&signal->oneshot);
     if (status == SP_ERROR_INVALID_STATE && sp_cl_signal_state(signal) == SP_ONESHOT_CLAIMED)
         return SP_OK;
@@ -95,7 +99,8 @@ static sp_status advance(sp_cl_signal *signal)
     bool there = true;
     sp_status status = SP_OK;
     if (sp_cl_signal_state(signal) == SP_ONESHOT_SUBMITTED) {
-        if (signal->signalled)
+        status = check_wait_queue(context);
+        if (status == SP_OK && signal->signalled)
             status = sp_cl_event_is_done(context, signal->signalled, &there);
         if (status == SP_OK && there)
             status = start_wait(signal);
