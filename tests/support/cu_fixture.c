@@ -5,11 +5,13 @@
 #include <string.h>
 
 static const cu_options on_double = {.library = CUDA_DOUBLE_PATH, .is_double = true};
+static const cu_options on_old = {.library = CUDA_OLD_DOUBLE_PATH, .is_double = true};
 static const cu_options on_driver = {.library = NULL};
 
 const test_target cu_targets[] = {
-    {"double", ON_DOUBLE, (void *)&on_double},
-    {"nvidia", ON_GPU, (void *)&on_driver},
+    {"double", ON_DOUBLE | WITH_IDS, (void *)&on_double},
+    {"old-double", ON_DOUBLE, (void *)&on_old},
+    {"nvidia", ON_GPU | WITH_IDS, (void *)&on_driver},
 };
 const size_t cu_target_count = COUNT_OF(cu_targets);
 

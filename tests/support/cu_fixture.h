@@ -16,6 +16,7 @@ enum {
     ON_ANY_CUDA = 0,
     ON_DOUBLE = 1 << 0, /* failures on command, counted calls */
     ON_GPU = 1 << 1,    /* a real driver                      */
+    WITH_IDS = 1 << 2,  /* contexts and streams have unique numbers: CUDA 12.0 */
 };
 
 typedef struct cu_options {
