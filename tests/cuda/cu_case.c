@@ -6,6 +6,7 @@ cu_word gate;
 
 void start(void)
 {
+    cu_load(cu_target);
     cu_open(&ctx, 0);
     cu_word_init(&gate);
 }

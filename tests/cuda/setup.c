@@ -59,6 +59,7 @@ TEST(a_primary_context)
     CUdevice device = 0;
     sp_cuda_context *made = NULL;
     sp_point point = {0};
+    cu_load(cu_target);
     CHECK_CU(cu.DeviceGet(&device, 0));
     CHECK_CU(cu.PrimaryCtxRetain(&primary, device));
     sp_cuda_context_desc desc = cu_context_desc(primary);
