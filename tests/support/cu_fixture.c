@@ -110,8 +110,8 @@ void cu_close(cu_context *context)
 
 /* ---- Work ---- */
 
-static const char kernels[] = ".version 6.0\n"
-                              ".target sm_50\n"
+static const char kernels[] = ".version 6.3\n"
+                              ".target sm_70\n"
                               ".address_size 64\n"
                               ".visible .entry spin(.param .u64 ns)\n"
                               "{\n"
