@@ -10,6 +10,8 @@
  *   - Any thread may call any function, whichever context is current there; it is current again
  *     when the function returns. The special streams (NULL, legacy, per-thread) mean those of the
  *     context that is current: another one than the sp_cuda_context's is SP_ERROR_WRONG_CONTEXT.
+ *     NULL always is the legacy stream: a program that is built with per-thread default streams
+ *     passes CU_STREAM_PER_THREAD (2) instead.
  *   - A stream capture that goes on, in this thread or another, is neither recorded into nor
  *     invalidated: a stream that is being captured is SP_ERROR_INVALID_STATE.
  *   - The library never synchronizes a context and never calls back from inside the driver.
@@ -51,15 +53,16 @@ typedef struct sp_cuda_context_desc {
 
 /* Opens the driver's library and loads the entry points.
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT: no context given, and none current; NOT_SUPPORTED
- *   naming the missing library or function, or the driver's version (10.0 is needed);
+ *   naming the missing library or function, or the driver's version (10.1 is needed);
  *   INVALID_STATE: the CUcontext is destroyed; OUT_OF_MEMORY; DEVICE_LOST; BACKEND.
  *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cuda_context_create(const sp_cuda_context_desc *desc, sp_cuda_context **out);
 
 /* Ends the library's use of the CUcontext: destroys its events, streams and external semaphores.
- * Waits, up to `timeout_ns`, for what it has submitted itself: host waits on external semaphores
- * that ran out of time. *Points* stay valid: those reached stay SP_OK, the others fail with
- * INVALID_STATE, and releasing them calls no driver.
+ * Waits, up to `timeout_ns`, for what was enqueued through it on external semaphores, which CUDA
+ * wants done before they are destroyed: waits and signals on streams, and host waits that ran out of
+ * time. *Points* stay valid: those reached stay SP_OK, the others fail with INVALID_STATE, and
+ * releasing them calls no driver.
  * Blocking: up to the timeout. NULL is SP_OK. Of a context that is lost or gone it waits for nothing.
  * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.1 */
 SP_API sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t timeout_ns);
@@ -108,7 +111,8 @@ SP_API sp_status sp_cuda_event_wrap(sp_cuda_context *context, const sp_cuda_even
 #define SP_CUDA_IPC_SIZE 64
 
 /* As sp_cuda_stream_signal(), with an event that another process can open by the 64 bytes of
- * `handle`. The point must live until the other process has opened it.
+ * `handle`. The point must live until the other process has released its own: CUDA leaves
+ * undefined what becomes of an opened event once the first is destroyed.
  * Returns: as sp_cuda_stream_signal(); NOT_SUPPORTED. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_signal_ipc(sp_cuda_context *context, struct CUstream_st *stream,
                                            uint8_t handle[SP_CUDA_IPC_SIZE], sp_point *out);
@@ -122,7 +126,7 @@ SP_API sp_status sp_cuda_event_open_ipc(sp_cuda_context *context,
 
 /* ---- External semaphores: points of kind SP_KIND_CUDA --------------------------------------- */
 
-/* What the handle is. Only the fd types exist on Linux, only the others on Windows. */
+/* What the handle is. Drivers take only the fd types on Linux, only the others on Windows. */
 typedef enum sp_cuda_handle_type {
     SP_CUDA_BINARY_FD = 1,    /* a binary semaphore's opaque fd                              */
     SP_CUDA_TIMELINE_FD = 2,  /* a timeline's opaque fd                                      */
@@ -172,7 +176,10 @@ SP_API struct CUextSemaphore_st *sp_cuda_semaphore_handle(const sp_cuda_semaphor
 /* A point of a semaphore with values, whoever signals it. Calls no allocator.
  * A host wait without an origin enqueues a wait on a stream of the library's, one for each value
  * that is outstanding; when its time runs out, that stays in the context, and a later wait for the
- * same value goes on with it.
+ * same value goes on with it. A poll begins none: before any wait it says PENDING, unless a stream
+ * of this sp_cuda_context has signalled the value. Each such wait takes one of the few channels
+ * that a device has for streams: with many values outstanding they hold up each other, and streams
+ * of the program's. An origin has none of this.
  * Ownership: *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, UINT64_MAX, a binary or keyed mutex); FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_timeline_point(sp_cuda_semaphore *semaphore, uint64_t value,

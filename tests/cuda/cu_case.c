@@ -6,6 +6,7 @@ cu_word gate;
 
 void start(void)
 {
+    cu_load(cu_target);
     cu_open(&ctx, 0);
     cu_word_init(&gate);
 }
@@ -17,6 +18,7 @@ void finish(void)
         CHECK_CU(cu.StreamSynchronize(ctx.stream));
     cu_close(&ctx);
     if (cu_control) {
+        cu_word_fini(&gate); /* on the driver it went with the context */
         CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_EVENT), 0);
         CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_STREAM), 0);
         CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_SEMAPHORE), 0);

@@ -163,6 +163,7 @@ TEST(C1_stream_of_another_context)
 TEST(C1_stream_of_another_device)
 {
     int devices = 0;
+    cu_load(cu_target);
     CHECK_CU(cu.DeviceGetCount(&devices));
     if (devices < 2)
         test_skip("there is one device only");

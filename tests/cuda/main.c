@@ -3,7 +3,7 @@
 
 static void setup(const test_target *target)
 {
-    cu_load(target->user);
+    cu_target = target->user; /* opened by start(): some cases fork before */
 }
 
 int main(int argc, char **argv)

@@ -2,15 +2,16 @@
 #include "cu_fixture.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const cu_options on_double = {.library = CUDA_DOUBLE_PATH, .is_double = true};
+static const cu_options on_old = {.library = CUDA_OLD_DOUBLE_PATH, .is_double = true};
 static const cu_options on_driver = {.library = NULL};
 
 const test_target cu_targets[] = {
-    {"double", ON_DOUBLE, (void *)&on_double},
-    {"nvidia", ON_GPU, (void *)&on_driver},
+    {"double", ON_DOUBLE | WITH_IDS, (void *)&on_double},
+    {"old-double", ON_DOUBLE, (void *)&on_old},
+    {"nvidia", ON_GPU | WITH_IDS, (void *)&on_driver},
 };
 const size_t cu_target_count = COUNT_OF(cu_targets);
 
@@ -46,8 +47,10 @@ static void load_functions(void *library)
 void cu_load(const cu_options *options)
 {
     const char *name = options->library ? options->library : "libcuda.so.1";
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     cu_target = options;
+    if (cu.Init)
+        return;
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         test_skip("no %s here: %s", name, dlerror());
     load_functions(library);
@@ -78,8 +81,8 @@ CUstream cu_new_stream(void)
     return stream;
 }
 
-static const char kernels[] = ".version 6.0\n"
-                              ".target sm_50\n"
+static const char kernels[] = ".version 6.3\n"
+                              ".target sm_70\n"
                               ".address_size 64\n"
                               ".visible .entry spin(.param .u64 ns)\n"
                               "{\n"

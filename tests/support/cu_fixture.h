@@ -16,6 +16,7 @@ enum {
     ON_ANY_CUDA = 0,
     ON_DOUBLE = 1 << 0, /* failures on command, counted calls */
     ON_GPU = 1 << 1,    /* a real driver                      */
+    WITH_IDS = 1 << 2,  /* contexts and streams have unique numbers: CUDA 12.0 */
 };
 
 typedef struct cu_options {
@@ -84,7 +85,7 @@ extern const cu_options *cu_target;   /* the target's                           
 extern cu_functions cu;               /* the raw calls                                          */
 extern const cuda_double *cu_control; /* NULL on the driver                                     */
 
-/* Opens the driver, or the double. Skips the case if there is no GPU. */
+/* Opens the driver, or the double, once. Skips the case if there is no GPU. */
 void cu_load(const cu_options *options);
 
 /* Another context with the library on it. It is current when this returns. */

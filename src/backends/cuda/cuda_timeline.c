@@ -63,8 +63,9 @@ static sp_status look_locked(sp_cuda_semaphore *timeline, uint64_t value, bool *
     sp_status status = sp_cuda_lanes_poll_locked(timeline, value, waiting);
     if (status != SP_PENDING)
         return status;
-    /* A signal of our own has a mark, too. */
+    /* A signal of our own has a mark, too. For that very value it is as good as a wait. */
     if (timeline->signalled && value <= timeline->minted) {
+        *waiting |= value == timeline->minted;
         status = sp_cuda_event_probe(timeline->signalled);
         if (status == SP_OK)
             sp_waiter_reached(&timeline->base, timeline->minted);

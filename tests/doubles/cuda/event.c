@@ -176,7 +176,11 @@ static int wait(CUstream on, CUevent handle)
 API(cuEventCreate, (CUevent * out, unsigned int flags), create(out, flags))
 API(cuEventDestroy_v2, (CUevent destroyed), destroy(destroyed))
 API(cuEventQuery, (CUevent asked), query(asked))
+#ifdef INCOMPLETE
+int (*const not_exported)(CUevent, CUstream) = record;
+#else
 API(cuEventRecord, (CUevent recorded, CUstream on), record(recorded, on))
+#endif
 API(cuStreamWaitEvent, (CUstream on, CUevent awaited, unsigned int flags),
     flags ? R_INVALID_VALUE : wait(on, awaited))
 

@@ -93,6 +93,7 @@ typedef struct operation {
     operation_kind kind;
     shared_event *at;
     event *event;
+    semaphore *semaphore;
     primitive *primitive;
     volatile uint32_t *memory;
     uint64_t value;
@@ -150,6 +151,10 @@ int double_unsafe_stream(stream *asked);
 /* For the legacy stream: does another stream's capture stand in the way? */
 bool double_implicit_capture(const stream *asked);
 int double_capture_mode(void);
+
+#ifdef INCOMPLETE
+extern int (*const not_exported)(CUevent, CUstream);
+#endif
 
 /* ---- event.c, semaphore.c ---- */
 

@@ -185,7 +185,7 @@ static bool in_use(const semaphore *of)
 {
     for (const stream *at = streams; at; at = at->next) {
         for (const operation *op = at->first; op; op = op->next) {
-            if (op->primitive == of->primitive && at->owner == of->owner)
+            if (op->semaphore == of)
                 return true;
         }
     }
@@ -242,8 +242,9 @@ static int operate(operation_kind kind, const CUexternalSemaphore *handles,
     int result = check_operation(handles, count, on);
     for (unsigned i = 0; i < count && result == 0; i++) {
         primitive *of = handles[i]->primitive;
-        result = double_enqueue(
-            on, (operation){.kind = kind, .primitive = of, .value = value_of(of, &params[i])});
+        operation op = {.kind = kind, .semaphore = handles[i], .primitive = of};
+        op.value = value_of(of, &params[i]);
+        result = double_enqueue(on, op);
     }
     return result;
 }

@@ -16,7 +16,11 @@ bool double_exited;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool initialized;
+#ifdef WITHOUT_IDS
+static int version = 11040;
+#else
 static int version = 13000;
+#endif
 static int attributes[256];
 static bool attributes_set;
 static unsigned misuses;
@@ -341,7 +345,11 @@ API(cuCtxPushCurrent_v2, (CUcontext pushed), push(pushed))
 API(cuCtxPopCurrent_v2, (CUcontext * out), pop(out))
 API(cuCtxSetCurrent, (CUcontext set), set_current(set))
 API(cuCtxGetCurrent, (CUcontext * out), get_current(out))
+#ifdef WITHOUT_IDS
+API(cuCtxGetIdNotExported, (CUcontext asked, unsigned long long *out), get_id(asked, out))
+#else
 API(cuCtxGetId, (CUcontext asked, unsigned long long *out), get_id(asked, out))
+#endif
 API(cuCtxGetDevice, (CUdevice * out), get_device(out))
 API(cuCtxGetApiVersion, (CUcontext asked, unsigned int *out), api_version(asked, out))
 API(cuDevicePrimaryCtxRetain, (CUcontext * out, CUdevice device), retain(out, device))

@@ -275,7 +275,11 @@ static int is_done(CUstream handle)
 API(cuStreamCreate, (CUstream * out, unsigned int flags), create_stream(out, flags))
 API(cuStreamDestroy_v2, (CUstream destroyed), destroy_stream(destroyed))
 API(cuStreamGetCtx, (CUstream asked, CUcontext *out), stream_context(asked, out))
+#ifdef WITHOUT_IDS
+API(cuStreamGetIdNotExported, (CUstream asked, unsigned long long *out), stream_id(asked, out))
+#else
 API(cuStreamGetId, (CUstream asked, unsigned long long *out), stream_id(asked, out))
+#endif
 API(cuStreamQuery, (CUstream asked), double_unsafe() ? R_CAPTURE_UNSUPPORTED : is_done(asked))
 
 /* Not under the lock while it waits. */

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Several threads at once.
+ */
+#include "cu_peer.h"
+
+#define THREADS 6
+
+static cu_peer peer;
+static sp_cuda_semaphore *timeline;
+static unsigned stop;
+
+typedef struct part {
+    worker worker;
+    unsigned number;
+    sp_point point;
+} part;
+
+static bool stopped(void)
+{
+    return __atomic_load_n(&stop, __ATOMIC_SEQ_CST) != 0;
+}
+
+/* ---- W1: waits delay nobody ---- */
+
+static void wait_long(void *user)
+{
+    part *self = user;
+    CHECK_STATUS(sp_wait_timeout(&self->point, PATIENCE_NS), SP_OK);
+}
+
+TEST(W1_waits_delay_nobody)
+{
+    part waiting[2] = {0};
+    start();
+    peer_init(&peer, true);
+    timeline = peer_import(&peer, NULL);
+    gate_close(ctx.stream, 1);
+    waiting[0].point = stream_point(ctx.stream);
+    waiting[1].point = timeline_point(timeline, 100);
+    for (unsigned i = 0; i < 2; i++)
+        worker_start(&waiting[i].worker, 0, wait_long, &waiting[i]);
+    test_sleep_ms(DELAY_MS);
+    CUstream other = cu_new_stream();
+    for (unsigned i = 0; i < 50; i++) {
+        sp_point event = stream_point(other), value = stream_signals(other, timeline, i + 1);
+        CHECK_STATUS(sp_wait_timeout(&event, PATIENCE_NS), SP_OK);
+        CHECK_STATUS(sp_wait_timeout(&value, PATIENCE_NS), SP_OK);
+        sp_point_unref(&event);
+        sp_point_unref(&value);
+        sp_cuda_semaphore_unref(peer_import(&peer, NULL));
+    }
+    for (unsigned i = 0; i < 2; i++)
+        CHECK(!worker_is_done(&waiting[i].worker));
+    gate_open(1);
+    peer_signal(&peer, 100);
+    for (unsigned i = 0; i < 2; i++) {
+        worker_join(&waiting[i].worker);
+        sp_point_unref(&waiting[i].point);
+    }
+    CHECK_CU(cu.StreamDestroy(other));
+    sp_cuda_semaphore_unref(timeline);
+    finish();
+    peer_fini(&peer);
+}
+
+/* ---- O5: minting and submitting are one step ---- */
+
+static void mint(void *user)
+{
+    const part *self = user;
+    CUstream stream = NULL;
+    CHECK(cu.CtxPushCurrent(ctx.handle) == CUDA_SUCCESS);
+    CHECK(cu.StreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    for (unsigned i = 0; i < 100; i++) {
+        sp_point point = {0};
+        CHECK_STATUS(sp_cuda_stream_signal_semaphore(ctx.sp, self->number % 2 ? stream : ctx.stream,
+                                                     timeline, 0, &point),
+                     SP_OK);
+        if (i % 10 == 0)
+            CHECK_STATUS(sp_wait_timeout(&point, PATIENCE_NS), SP_OK);
+        sp_point_unref(&point);
+    }
+    CHECK(cu.StreamSynchronize(stream) == CUDA_SUCCESS);
+    CHECK(cu.StreamDestroy(stream) == CUDA_SUCCESS);
+}
+
+TEST(O5_values_reach_the_device_in_order)
+{
+    part parts[THREADS];
+    start();
+    peer_init(&peer, true);
+    timeline = peer_import(&peer, NULL);
+    for (unsigned i = 0; i < THREADS; i++) {
+        parts[i] = (part){.number = i};
+        worker_start(&parts[i].worker, 0, mint, &parts[i]);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        worker_join(&parts[i].worker);
+    sp_point last = timeline_point(timeline, 100 * THREADS);
+    CHECK_STATUS(sp_wait(&last), SP_OK);
+    CHECK_EQUAL(peer_value(&peer), 100 * THREADS);
+    sp_point_unref(&last);
+    sp_cuda_semaphore_unref(timeline);
+    finish(); /* the double notes a value that goes back */
+    peer_fini(&peer);
+}
+
+/* ---- Destroying a context while points are polled and released ---- */
+
+static void poll_and_release(void *user)
+{
+    part *self = user;
+    while (!stopped()) {
+        sp_point copy = sp_point_ref(&self->point);
+        sp_status status = sp_poll(&copy);
+        CHECK(status == SP_OK || status == SP_PENDING || status == SP_ERROR_INVALID_STATE);
+        sp_point_unref(&copy);
+    }
+    sp_point_unref(&self->point);
+}
+
+TEST(points_are_used_while_the_context_is_destroyed)
+{
+    for (unsigned round = 0; round < 10; round++) {
+        part parts[THREADS] = {0};
+        start();
+        peer_init(&peer, true);
+        timeline = peer_import(&peer, NULL);
+        __atomic_store_n(&stop, 0, __ATOMIC_SEQ_CST);
+        gate_close(ctx.stream, 1);
+        for (unsigned i = 0; i < THREADS; i++) {
+            parts[i].point = i % 2 ? timeline_point(timeline, 1) : stream_point(ctx.stream);
+            worker_start(&parts[i].worker, 0, poll_and_release, &parts[i]);
+        }
+        test_sleep_ms(2);
+        CHECK_STATUS(sp_cuda_context_destroy(ctx.sp, PATIENCE_NS), SP_OK);
+        ctx.sp = NULL;
+        sp_cuda_semaphore_unref(timeline);
+        gate_open(1);
+        __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+        for (unsigned i = 0; i < THREADS; i++)
+            worker_join(&parts[i].worker);
+        finish();
+        peer_fini(&peer);
+    }
+}
+
+/* ---- C3: user code never runs inside the driver, so a lock around both is no deadlock ---- */
+
+static pthread_mutex_t user_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void record_locked(void *user)
+{
+    (void)user;
+    while (!stopped()) {
+        sp_point point = {0};
+        pthread_mutex_lock(&user_lock);
+        CHECK_STATUS(sp_cuda_stream_signal(ctx.sp, ctx.stream, &point), SP_OK);
+        pthread_mutex_unlock(&user_lock);
+        CHECK_STATUS(sp_wait_timeout(&point, PATIENCE_NS), SP_OK);
+        pthread_mutex_lock(&user_lock);
+        sp_point_unref(&point);
+        pthread_mutex_unlock(&user_lock);
+    }
+}
+
+TEST(C3_a_lock_around_our_calls)
+{
+    part parts[THREADS] = {0};
+    start();
+    __atomic_store_n(&stop, 0, __ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < THREADS; i++)
+        worker_start(&parts[i].worker, 0, record_locked, &parts[i]);
+    test_sleep_ms(100);
+    __atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < THREADS; i++)
+        worker_join(&parts[i].worker);
+    finish();
+}
