@@ -49,10 +49,11 @@ typedef struct fixture {
 /* The one under test. */
 extern const fixture *fx;
 
-/* fixture_host.c, fixture_custom.c, fixture_vulkan.c: lists that end with a NULL name. */
+/* fixture_host.c, fixture_custom.c, fixture_vulkan.c, fixture_opengl.c: lists that end with a NULL name. */
 extern const test_target host_targets[];
 extern const test_target custom_targets[];
 extern const test_target vulkan_targets[];
+extern const test_target opengl_targets[];
 
 /* Releases points made by fx->point(). */
 void release_points(sp_point *points, size_t count);

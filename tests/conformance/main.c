@@ -34,6 +34,9 @@ int main(int argc, char **argv)
 #ifdef SP_TEST_VULKAN
     count = append(count, vulkan_targets);
 #endif
+#ifdef SP_TEST_OPENGL
+    count = append(count, opengl_targets);
+#endif
     return test_main(
         argc, argv,
         &(test_program){
