@@ -218,6 +218,14 @@ static void binary_signal(uint64_t number)
     vk_gate_open(&gate, opened);
 }
 
+static void binary_poke(void)
+{
+    collect();
+    let_driver_clean_up();
+    if (opened == gate.next) /* nothing can hold GL's streams up */
+        gl.call.Finish();
+}
+
 static unsigned live_semaphores(void)
 {
     return lost ? 0 : gl_hook_live_semaphores();
@@ -303,12 +311,12 @@ static void timeline_teardown(void)
 #define COMMON                                                                                     \
     .backend = SP_BACKEND_OPENGL, .pending = SP_PENDING, .timed_out = SP_TIMEOUT,                  \
     .fail_status = SP_ERROR_DEVICE_LOST, .fail_cause = SP_ERROR_DEVICE_LOST,                       \
-    .fail_all = lose_context, .poke = collect, .calls = gl_hook_all_calls
+    .fail_all = lose_context, .calls = gl_hook_all_calls
 
 #define SYNC(options_)                                                                             \
     {                                                                                              \
         COMMON, .kind = SP_KIND_OPENGL_SYNC, .mark_submitted = SP_ERROR_NOT_SUPPORTED,             \
-                .user = &(options_), .setup = sync_setup, .point = sync_point,                     \
+                .poke = collect, .user = &(options_), .setup = sync_setup, .point = sync_point,    \
                 .signal = sync_signal, .release_owner = release_nothing, .alive = live_syncs,      \
                 .teardown = sync_teardown                                                          \
     }
@@ -316,15 +324,15 @@ static void timeline_teardown(void)
 #define BINARY(options_)                                                                           \
     {                                                                                              \
         COMMON, .kind = SP_KIND_OPENGL, .flags = SP_POINT_BINARY, .mark_submitted = SP_OK,         \
-                .user = &(options_), .setup = binary_setup, .point = binary_point,                 \
-                .signal = binary_signal, .release_owner = release_nothing,                         \
+                .poke = binary_poke, .user = &(options_), .setup = binary_setup,                   \
+                .point = binary_point, .signal = binary_signal, .release_owner = release_nothing,  \
                 .alive = live_semaphores, .teardown = binary_teardown                              \
     }
 
 #define TIMELINE(options_)                                                                         \
     {                                                                                              \
         COMMON, .kind = SP_KIND_OPENGL, .flags = SP_POINT_HAS_VALUE,                               \
-                .mark_submitted = SP_ERROR_NOT_SUPPORTED, .user = &(options_),                     \
+                .mark_submitted = SP_ERROR_NOT_SUPPORTED, .poke = collect, .user = &(options_),    \
                 .setup = timeline_setup, .point = timeline_point, .signal = timeline_signal,       \
                 .release_owner = timeline_release, .alive = live_semaphores,                       \
                 .teardown = timeline_teardown                                                      \
