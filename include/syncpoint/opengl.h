@@ -18,6 +18,7 @@
  *     current.
  *   - glGetError() is read after calls that report no other way: an error of yours that was pending
  *     then is lost, and logged.
+ *   - A context that is known to be lost gives SP_ERROR_DEVICE_LOST, without a call into GL.
  *   - In a child after fork() everything but release is SP_ERROR_FORKED.
  */
 #ifndef SYNCPOINT_OPENGL_H
@@ -59,8 +60,8 @@ typedef struct sp_gl_context_desc {
     /* Optional, both or none: a further native context that shares objects with this one and that
      * nobody else uses, so that GLsyncs and GL semaphores can be waited for on any thread. enter()
      * makes it current on the calling thread, and says whether it could; leave() restores what was
-     * current before. Never called by two threads at once, nor nested; each is left within the
-     * time of one non-blocking GL call. */
+     * current before. Never called by two threads at once, nor nested; left again after a few GL
+     * calls that do not block. Neither may call this library. */
     bool (*helper_enter)(void *user);
     void (*helper_leave)(void *user);
     void *helper_user;
@@ -76,9 +77,11 @@ SP_API sp_status sp_gl_context_create(const sp_gl_context_desc *desc, sp_gl_cont
 
 /* Ends the library's use of the native context: deletes what was left to delete. Points stay valid:
  * those reached stay SP_OK, the others fail with INVALID_STATE, and releasing them calls no driver.
- * Waits nothing for the GPU: GL keeps what its commands still need.
- * NULL is SP_OK.
- * Threads: the context, or one it shares with, is current; excludes every other call on it.
+ * Semaphores can only be released then. Waits nothing for the GPU: GL keeps what its commands still
+ * need. NULL is SP_OK.
+ * Threads: the context, or one it shares with, is current; excludes every other call that takes it
+ *   or one of its semaphores. Points may be used, waited for and released by other threads
+ *   meanwhile.
  * Returns: SP_OK; WRONG_CONTEXT: nothing was freed, make it current, or see sp_gl_context_lost();
  *   FORKED: memory and handles were freed. Since: 0.1 */
 SP_API sp_status sp_gl_context_destroy(sp_gl_context *context);
@@ -90,7 +93,8 @@ SP_API sp_status sp_gl_context_destroy(sp_gl_context *context);
 SP_API void sp_gl_context_lost(sp_gl_context *context);
 
 /* Deletes what was released on other threads; every other call with the context current does so,
- * too. Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; FORKED. Since: 0.1 */
+ * too. Threads: the context, or one it shares with, is current.
+ * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; DEVICE_LOST; FORKED. Since: 0.1 */
 SP_API sp_status sp_gl_context_collect(sp_gl_context *context);
 
 typedef struct sp_gl_caps {
@@ -110,7 +114,7 @@ typedef struct sp_gl_caps {
 } sp_gl_caps;
 
 /* What the context can do, read when it was made. Any thread.
- * Returns: SP_OK; INVALID_ARGUMENT. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT; FORKED. Since: 0.1 */
 SP_API sp_status sp_gl_context_caps(const sp_gl_context *context, sp_gl_caps *caps);
 
 /* ---- Fence syncs: points of kind SP_KIND_OPENGL_SYNC --------------------------------------- */
@@ -123,8 +127,8 @@ enum {
  * contexts and threads wait.
  * Threads: the context is current. Calls no allocator of ours once the context has a spare.
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; NOT_SUPPORTED (SP_GL_EXPORTABLE without native
- *   fences); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; INVALID_STATE after sp_gl_context_lost(); FORKED.
- *   On error: *out is unchanged. Since: 0.1 */
+ *   fences); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. On error: *out is unchanged.
+ * Since: 0.1 */
 SP_API sp_status sp_gl_context_signal(sp_gl_context *context, uint32_t flags, sp_point *out);
 
 typedef struct sp_gl_sync_wrap_desc {
@@ -139,7 +143,7 @@ typedef struct sp_gl_sync_wrap_desc {
  * fence of this context will be reached; a fence of another context is the caller's to flush there.
  * Threads: the context is current.
  * Returns: SP_OK; INVALID_ARGUMENT (also: it is no sync of this context); WRONG_CONTEXT;
- *   NOT_SUPPORTED (no such syncs here); OUT_OF_MEMORY; INVALID_STATE; FORKED. Since: 0.1 */
+ *   NOT_SUPPORTED (no such syncs here); OUT_OF_MEMORY; DEVICE_LOST; FORKED. Since: 0.1 */
 SP_API sp_status sp_gl_sync_wrap(sp_gl_context *context, const sp_gl_sync_wrap_desc *desc,
                                  sp_point *out);
 
@@ -147,7 +151,7 @@ SP_API sp_status sp_gl_sync_wrap(sp_gl_context *context, const sp_gl_sync_wrap_d
  * that is reached. The fd is duplicated, or, if `adopt`, taken: closed on success.
  * Threads: any; no context needs to be current.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_HANDLE: not an open sync_file, and not -1;
- *   NOT_SUPPORTED; SYSTEM (no free fd); OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED.
+ *   NOT_SUPPORTED; SYSTEM (no free fd); OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED.
  *   On error the fd is still the caller's, and open. Since: 0.1 */
 SP_API sp_status sp_gl_sync_import_fd(sp_gl_context *context, int fd, bool adopt, sp_point *out);
 
@@ -158,7 +162,15 @@ SP_API sp_status sp_gl_sync_import_fd(sp_gl_context *context, int fd, bool adopt
  *   SYSTEM; BACKEND; the point's failure; FORKED. On error: *fd is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_point_export_sync_fd(const sp_point *point, int *fd);
 
-/* ---- Semaphores: points of kind SP_KIND_OPENGL --------------------------------------------- */
+/* ---- Semaphores: points of kind SP_KIND_OPENGL ---------------------------------------------
+ *
+ * GL cannot be asked where a semaphore is. A host wait (sp_wait()) inserts a wait and a fence into
+ * the helper's stream, or, without a helper, into that of the context that is current: which then
+ * stands still until the signal, so do not wait there for what the same context signals later. A
+ * wait whose time runs out stays inserted; the next one goes on with it. Such waits run one after
+ * the other: one for value 7 that was begun after one for 9 is noticed at 9. sp_poll() inserts
+ * nothing: it is PENDING until a wait has begun, but for values that this context signalled.
+ */
 
 /* Objects whose memory the semaphore hands over. The other API's side needs the same list. */
 typedef struct sp_gl_barriers {
@@ -201,7 +213,7 @@ typedef struct sp_gl_semaphore sp_gl_semaphore;
  * Ownership: *out is a new reference: sp_gl_semaphore_unref().
  * Returns: SP_OK; INVALID_ARGUMENT (also a type that goes with no such handle); WRONG_CONTEXT;
  *   INVALID_HANDLE; NOT_SUPPORTED naming the missing extension; SYSTEM; OUT_OF_MEMORY; BACKEND;
- *   INVALID_STATE; FORKED. On error the fd is still the caller's, and open. Since: 0.1 */
+ *   DEVICE_LOST; FORKED. On error the fd is still the caller's, and open. Since: 0.1 */
 SP_API sp_status sp_gl_semaphore_import(sp_gl_context *context,
                                         const sp_gl_semaphore_import_desc *desc,
                                         sp_gl_semaphore **out);
@@ -223,34 +235,39 @@ SP_API sp_status sp_gl_timeline_point(sp_gl_semaphore *semaphore, uint64_t value
  * point of the semaphore that nobody has waited for becomes INVALID_STATE. Any thread.
  * Ownership: *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, one with values, other flags); INVALID_STATE if a signal
- *   of our own is pending; OUT_OF_MEMORY; FORKED. Since: 0.1 */
+ *   of our own is pending, or the context was destroyed; OUT_OF_MEMORY; DEVICE_LOST; FORKED.
+ * Since: 0.1 */
 SP_API sp_status sp_gl_binary_point(sp_gl_semaphore *semaphore, uint32_t flags, sp_point *out);
 
 /* ---- Waits and signals on the device ------------------------------------------------------- */
 
 /* Signals the semaphore after all work of the context so far, then flushes. With values: `value`,
  * which must be above those that we signalled before, or the next one if it is 0; setting it and
- * signalling are one step under the semaphore's lock. Binary: `value` is 0.
+ * signalling are one step under the semaphore's lock, and the signal waits for an earlier one from
+ * another context, so that the value never goes back. Binary: `value` is 0.
  * Threads: the context is current. `barriers` is optional, and borrowed for the call.
  * `out` is optional; without it a binary's signal is the other side's to wait for.
  * Returns: SP_OK; INVALID_ARGUMENT (also a value that does not increase); WRONG_CONTEXT;
- *   INVALID_STATE (binary: a signal is pending and nobody waits for it yet); BACKEND; FORKED.
+ *   INVALID_STATE (binary: a signal is pending and nobody waits for it yet, or its wait, in another
+ *   context's stream, has not run; no value is left); OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED.
  *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_semaphore *semaphore,
                                                 uint64_t value, const sp_gl_barriers *barriers,
                                                 sp_point *out);
 
 /* Makes all later work of the context wait, on the device, for the point: a GL point, a chain of
- * such, or one that needs no wait (NOOP, CPU, or known reached and not a binary: SP_OK without a
- * call). A binary's signal is claimed: used up by this wait.
- * `barriers` is optional and goes with the last semaphore that is waited for.
+ * such, or one that needs no wait (NOOP, CPU, or known reached: SP_OK without a call). A binary's
+ * signal is claimed: used up by this wait.
+ * `barriers` is optional, borrowed for the call, and goes with the last semaphore that is waited
+ * for. With it, a point of a semaphore with values is waited for even if it is known reached.
  * Threads: the context is current.
  * Returns: SP_OK; NOT_SUBMITTED (a binary whose signal is not known to be submitted; a slot that
  *   is not set): nothing was called; INVALID_STATE (binary: claimed by another wait);
  *   WRONG_CONTEXT (also: the point is of a context that shares nothing with this one);
  *   BACKEND_MISMATCH (a point of another API); DEVICE_MISMATCH (an EGLSync of another display);
  *   NOT_SUPPORTED (an EGLSync, and the display cannot wait for one on the device);
- *   INVALID_ARGUMENT; FAILED or another failure of the point; BACKEND; FORKED. Since: 0.1 */
+ *   INVALID_ARGUMENT; OUT_OF_MEMORY; FAILED or another failure of the point; BACKEND; DEVICE_LOST;
+ *   FORKED. On BACKEND or DEVICE_LOST some of a chain's waits may be inserted. Since: 0.1 */
 SP_API sp_status sp_gl_context_wait(sp_gl_context *context, const sp_point *point,
                                     const sp_gl_barriers *barriers);
 

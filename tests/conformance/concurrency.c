@@ -50,7 +50,7 @@ TEST_NEEDING(each_waiter_returns_at_its_own_signal, INDEPENDENT)
 }
 
 /* W7, for any counter: two waiters on one primitive, for 99 and 100. */
-TEST_NEEDING(W7_two_values_on_one_primitive, COUNTING)
+TEST_NEEDING(W7_two_values_on_one_primitive, COUNTING | INDEPENDENT)
 {
     waiter waiters[2] = {{.number = 99, .point = fx->point(99)},
                          {.number = 100, .point = fx->point(100)}};

@@ -55,6 +55,7 @@ extern const test_target custom_targets[];
 extern const test_target vulkan_targets[];
 extern const test_target opencl_targets[];
 extern const test_target cuda_targets[];
+extern const test_target opengl_targets[];
 
 /* Releases points made by fx->point(). */
 void release_points(sp_point *points, size_t count);

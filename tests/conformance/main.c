@@ -40,6 +40,9 @@ int main(int argc, char **argv)
 #ifdef SP_TEST_CUDA
     count = append(count, cuda_targets);
 #endif
+#ifdef SP_TEST_OPENGL
+    count = append(count, opengl_targets);
+#endif
     return test_main(
         argc, argv,
         &(test_program){

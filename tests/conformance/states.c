@@ -158,7 +158,7 @@ TEST(describe_in_each_state)
 
 /* ---- Values ---- */
 
-TEST_NEEDING(at_gives_another_value, COUNTING)
+TEST_NEEDING(at_gives_another_value, COUNTING | POLLED)
 {
     sp_point one = fx->point(1), five = {0};
     CHECK_STATUS(sp_point_at(&one, 5, &five), SP_OK);

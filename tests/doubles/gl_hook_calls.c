@@ -10,10 +10,14 @@
 
 /* ---- Withheld fences ---- */
 
+/* Kept to the end, so that a test may let go of one that is gone already. */
 typedef struct held_sync {
+    struct held_sync *next;
     void *real;
     bool open;
 } held_sync;
+
+static held_sync *all_held;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t opened;
@@ -62,7 +66,12 @@ static void *note_made(void *real)
     if (!withholds)
         return real;
     held_sync *held = calloc(1, sizeof(*held));
+    assert_non_null(held);
     held->real = real;
+    pthread_mutex_lock(&mutex);
+    held->next = all_held;
+    all_held = held;
+    pthread_mutex_unlock(&mutex);
     return held;
 }
 
@@ -70,8 +79,6 @@ static void *note_gone(void *sync)
 {
     void *real = gl_hook_driver_sync(sync);
     gl_hook_count_syncs(-1);
-    if (withholds)
-        free(sync);
     return real;
 }
 

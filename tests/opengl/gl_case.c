@@ -152,3 +152,24 @@ void run_elsewhere(void (*run)(void *user), void *user)
     worker_start(&other, 0, run, user);
     worker_join(&other);
 }
+
+/* ---- Late signals ---- */
+
+static void send_late(void *user)
+{
+    late_signal *self = user;
+    flag_set(&self->sent);
+    gl_play_signal(self->payload, self->value);
+}
+
+void signal_late(late_signal *self, gl_play_semaphore *payload, uint64_t value)
+{
+    *self = (late_signal){.payload = payload, .value = value};
+    worker_start(&self->worker, DELAY_MS, send_late, self);
+}
+
+void join_not_early(late_signal *self)
+{
+    CHECK(flag_is_set(&self->sent));
+    worker_join(&self->worker);
+}

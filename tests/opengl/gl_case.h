@@ -38,6 +38,17 @@ sp_point binary_point(sp_gl_semaphore *binary, uint32_t flags);
 sp_point value_point(sp_gl_semaphore *semaphore, uint64_t value);
 sp_point signal_semaphore(sp_gl_semaphore *semaphore, uint64_t value);
 
+/* A signal of the other side, DELAY_MS from now. */
+typedef struct late_signal {
+    worker worker;
+    gl_play_semaphore *payload;
+    uint64_t value;
+    flag sent;
+} late_signal;
+void signal_late(late_signal *self, gl_play_semaphore *payload, uint64_t value);
+/* Joins, and checks that the wait that has just returned did not do so early. */
+void join_not_early(late_signal *self);
+
 /* Runs on a thread that has no context current, and waits for it. */
 void run_elsewhere(void (*run)(void *user), void *user);
 

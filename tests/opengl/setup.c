@@ -4,7 +4,6 @@
  */
 #include "gl_case.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -260,47 +259,45 @@ TEST_NEEDING(G3_no_semaphores, WITHOUT_GL_SEMAPHORES)
     finish();
 }
 
+/* All of the double's extensions but one. */
+static void add_extensions_without(const char *left_out)
+{
+    static const char *const all[] = {"GL_EXT_semaphore", "GL_EXT_semaphore_fd",
+                                      "GL_EXT_semaphore_win32", "GL_NV_timeline_semaphore"};
+    static const char *kept[COUNT_OF(all)];
+    unsigned count = 0;
+    for (unsigned i = 0; i < COUNT_OF(all); i++) {
+        if (strcmp(all[i], left_out) != 0)
+            kept[count++] = all[i];
+    }
+    gl_hook_add_gl_extensions(kept, count);
+}
+
 TEST_NEEDING(G3_each_missing_extension_is_named, WITH_DOUBLES)
 {
     static const struct {
-        const char *hidden;
         sp_gl_semaphore_type type;
         sp_gl_handle_type handle_type;
-        const char *named;
+        const char *missing;
     } table[] = {
-        {" GL_EXT_semaphore ", SP_GL_SEMAPHORE_BINARY, SP_GL_HANDLE_OPAQUE_FD, "GL_EXT_semaphore"},
-        {" GL_EXT_semaphore_fd ", SP_GL_SEMAPHORE_BINARY, SP_GL_HANDLE_OPAQUE_FD,
-         "GL_EXT_semaphore_fd"},
-        {" GL_EXT_semaphore_win32 ", SP_GL_SEMAPHORE_BINARY, SP_GL_HANDLE_OPAQUE_WIN32,
-         "GL_EXT_semaphore_win32"},
-        {" GL_EXT_semaphore_win32 ", SP_GL_SEMAPHORE_D3D12_FENCE, SP_GL_HANDLE_D3D12_FENCE,
-         "GL_EXT_semaphore_win32"},
-        {" GL_NV_timeline_semaphore ", SP_GL_SEMAPHORE_TIMELINE, SP_GL_HANDLE_OPAQUE_FD,
-         "GL_NV_timeline_semaphore"},
+        {SP_GL_SEMAPHORE_BINARY, SP_GL_HANDLE_OPAQUE_FD, "GL_EXT_semaphore"},
+        {SP_GL_SEMAPHORE_BINARY, SP_GL_HANDLE_OPAQUE_FD, "GL_EXT_semaphore_fd"},
+        {SP_GL_SEMAPHORE_BINARY, SP_GL_HANDLE_OPAQUE_WIN32, "GL_EXT_semaphore_win32"},
+        {SP_GL_SEMAPHORE_D3D12_FENCE, SP_GL_HANDLE_D3D12_FENCE, "GL_EXT_semaphore_win32"},
+        {SP_GL_SEMAPHORE_TIMELINE, SP_GL_HANDLE_OPAQUE_FD, "GL_NV_timeline_semaphore"},
     };
     int fd = gl_play_fd();
     for (unsigned i = 0; i < COUNT_OF(table); i++) {
         sp_gl_semaphore *made = NULL;
         open_gl();
         gl_play_install();
-        sp_gl_context_desc desc = context_desc();
-        static const char *extensions[4];
-        unsigned count = 0;
-        const char *const all[] = {"GL_EXT_semaphore", "GL_EXT_semaphore_fd",
-                                   "GL_EXT_semaphore_win32", "GL_NV_timeline_semaphore"};
-        for (unsigned e = 0; e < 4; e++) {
-            char blank[64];
-            snprintf(blank, sizeof(blank), " %s ", all[e]);
-            if (strcmp(blank, table[i].hidden) != 0)
-                extensions[count++] = all[e];
-        }
-        gl_hook_add_gl_extensions(extensions, count);
-        CHECK_STATUS(create(&desc), SP_OK);
+        add_extensions_without(table[i].missing);
+        open_library();
         sp_gl_semaphore_import_desc import = import_desc(table[i].type, fd);
         import.handle_type = table[i].handle_type;
         import.handle = &gl;
         CHECK_ERROR(sp_gl_semaphore_import(context, &import, &made), SP_ERROR_NOT_SUPPORTED);
-        CHECK(says(table[i].named));
+        CHECK(says(table[i].missing));
         CHECK(made == NULL);
         CHECK_EQUAL(gl_hook_calls(GL_HOOK_glGenSemaphoresEXT), 0);
         CHECK_EQUAL(gl_hook_calls(GL_HOOK_glCreateSemaphoresNV), 0);
@@ -311,25 +308,39 @@ TEST_NEEDING(G3_each_missing_extension_is_named, WITH_DOUBLES)
 
 /* ---- Arguments ---- */
 
-TEST_NEEDING(arguments_of_every_function, WITH_DOUBLES)
+#define REFUSED(call) CHECK_ERROR(call, SP_ERROR_INVALID_ARGUMENT)
+
+static gl_play_semaphore payloads[2] = {{0}, {.counting = true}};
+static sp_gl_semaphore *binary, *timeline;
+static sp_point marked, out, noop;
+
+static void start_arguments(void)
 {
     start_plays();
-    gl_play_semaphore payloads[2] = {{0}, {.counting = true}};
-    sp_gl_semaphore *binary = import_played(SP_GL_SEMAPHORE_BINARY, &payloads[0]);
-    sp_gl_semaphore *timeline = import_played(SP_GL_SEMAPHORE_TIMELINE, &payloads[1]);
-    sp_gl_semaphore *made = binary;
-    sp_point marked = test_marked_point(), out = marked, noop = sp_point_noop();
+    binary = import_played(SP_GL_SEMAPHORE_BINARY, &payloads[0]);
+    timeline = import_played(SP_GL_SEMAPHORE_TIMELINE, &payloads[1]);
+    marked = test_marked_point();
+    out = marked;
+    noop = sp_point_noop();
+}
+
+/* Nothing was called, nothing was written. */
+static void finish_arguments(unsigned calls_before)
+{
+    CHECK_EQUAL(gl_hook_all_calls(), calls_before);
+    CHECK(test_same_point(&out, &marked));
+    sp_gl_semaphore_unref(binary);
+    sp_gl_semaphore_unref(timeline);
+    finish();
+}
+
+TEST_NEEDING(arguments_of_contexts_and_fences, WITH_DOUBLES)
+{
     sp_gl_caps caps = {.size = 1};
     sp_gl_sync_wrap_desc wrap = {.size = sizeof(wrap)};
-    const sp_gl_barriers bad_barriers[] = {
-        {.size = 1},
-        {.size = sizeof(sp_gl_barriers), .buffer_count = 1},
-        {.size = sizeof(sp_gl_barriers), .texture_count = 1},
-        {.size = sizeof(sp_gl_barriers), .texture_count = 1, .textures = (const uint32_t[]){1}},
-    };
     int fd = 77;
+    start_arguments();
     unsigned before = gl_hook_all_calls();
-#define REFUSED(call) CHECK_ERROR(call, SP_ERROR_INVALID_ARGUMENT)
     REFUSED(sp_gl_context_collect(NULL));
     REFUSED(sp_gl_context_caps(NULL, &caps));
     REFUSED(sp_gl_context_caps(context, NULL));
@@ -348,7 +359,17 @@ TEST_NEEDING(arguments_of_every_function, WITH_DOUBLES)
     REFUSED(sp_gl_sync_import_fd(context, 0, false, NULL));
     REFUSED(sp_gl_point_export_sync_fd(NULL, &fd));
     REFUSED(sp_gl_point_export_sync_fd(&noop, NULL));
-    sp_gl_semaphore_import_desc import = import_desc(SP_GL_SEMAPHORE_BINARY, 1), bad = import;
+    CHECK_EQUAL(fd, 77);
+    finish_arguments(before);
+}
+
+TEST_NEEDING(arguments_of_imports, WITH_DOUBLES)
+{
+    sp_gl_semaphore *made = (sp_gl_semaphore *)(void *)&gl, *before_it = made;
+    start_arguments();
+    unsigned before = gl_hook_all_calls();
+    const sp_gl_semaphore_import_desc import = import_desc(SP_GL_SEMAPHORE_BINARY, 1);
+    sp_gl_semaphore_import_desc bad = import;
     REFUSED(sp_gl_semaphore_import(NULL, &import, &made));
     REFUSED(sp_gl_semaphore_import(context, NULL, &made));
     REFUSED(sp_gl_semaphore_import(context, &import, NULL));
@@ -364,6 +385,20 @@ TEST_NEEDING(arguments_of_every_function, WITH_DOUBLES)
     REFUSED(sp_gl_semaphore_import(context, &bad, &made));
     bad.handle_type = (sp_gl_handle_type)5;
     REFUSED(sp_gl_semaphore_import(context, &bad, &made));
+    CHECK(made == before_it);
+    finish_arguments(before);
+}
+
+TEST_NEEDING(arguments_of_semaphores, WITH_DOUBLES)
+{
+    const sp_gl_barriers bad_barriers[] = {
+        {.size = 1},
+        {.size = sizeof(sp_gl_barriers), .buffer_count = 1},
+        {.size = sizeof(sp_gl_barriers), .texture_count = 1},
+        {.size = sizeof(sp_gl_barriers), .texture_count = 1, .textures = (const uint32_t[]){1}},
+    };
+    start_arguments();
+    unsigned before = gl_hook_all_calls();
     REFUSED(sp_gl_timeline_point(NULL, 1, &out));
     REFUSED(sp_gl_timeline_point(timeline, 1, NULL));
     REFUSED(sp_gl_timeline_point(timeline, UINT64_MAX, &out));
@@ -382,10 +417,12 @@ TEST_NEEDING(arguments_of_every_function, WITH_DOUBLES)
         REFUSED(sp_gl_context_wait(context, &noop, &bad_barriers[i]));
         REFUSED(sp_gl_context_signal_semaphore(context, binary, 0, &bad_barriers[i], &out));
     }
-    CHECK_EQUAL(gl_hook_all_calls(), before);
-    CHECK(test_same_point(&out, &marked));
-    CHECK(made == binary);
-    CHECK_EQUAL(fd, 77);
+    finish_arguments(before);
+}
+
+TEST(nothing_is_harmless)
+{
+    noop = sp_point_noop();
     CHECK(sp_gl_sync_from_point(NULL) == NULL);
     CHECK(sp_gl_sync_from_point(&noop) == NULL);
     CHECK_EQUAL(sp_gl_semaphore_name_from_point(NULL), 0);
@@ -393,9 +430,6 @@ TEST_NEEDING(arguments_of_every_function, WITH_DOUBLES)
     CHECK_EQUAL(sp_gl_semaphore_name(NULL), 0);
     CHECK(sp_gl_semaphore_ref(NULL) == NULL);
     sp_gl_semaphore_unref(NULL);
-    sp_gl_semaphore_unref(binary);
-    sp_gl_semaphore_unref(timeline);
-    finish();
 }
 
 /* H7: types that do not go together. */

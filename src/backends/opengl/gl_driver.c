@@ -211,34 +211,50 @@ static void note_renderer(sp_gl_driver *driver)
     driver->closes_failed_fd = driver->is_swiftshader;
 }
 
+/* From here on the context can be asked. */
+static sp_status load_core(loader *load)
+{
+    if (!LOAD(load, core_functions, ""))
+        return fail_missing(load);
+    LOAD(load, string_functions, ""); /* called only from version 3.0 on */
+    sp_gl_forget_errors(load->driver, &load->desc->log);
+    return SP_OK;
+}
+
+static sp_status load_fences(loader *load, const sp_gl_strings *strings, void *display,
+                             sp_gl_caps *caps)
+{
+    if (display) {
+        load_egl(load, strings, caps);
+        caps->egl_sync = caps->egl_sync && can_insert_egl_sync(load->driver, display);
+    }
+    caps->gl_sync = load_gl_sync(load, strings);
+    if (caps->gl_sync || caps->egl_sync)
+        return SP_OK;
+    return sp_fail(SP_ERROR_NOT_SUPPORTED,
+                   "sp_gl_context_create: no fence syncs: OpenGL 3.2, OpenGL ES 3.0, GL_ARB_sync, "
+                   "GL_APPLE_sync or EGL_KHR_fence_sync is needed");
+}
+
 sp_status sp_gl_driver_load(sp_gl_driver *driver, const sp_gl_context_desc *desc, sp_gl_caps *caps,
                             void **native, void **display)
 {
     loader load = {.desc = desc, .driver = driver};
     sp_gl_strings strings = {0};
-    memset(driver, 0, sizeof(*driver));
+    *driver = (sp_gl_driver){.loader = desc->loader};
     *caps = (sp_gl_caps){.size = sizeof(*caps)};
     *display = NULL;
-    driver->loader = desc->loader;
     sp_status status = find_current(&load, native, display);
+    if (status == SP_OK)
+        status = load_core(&load);
     if (status != SP_OK)
         return status;
-    if (!LOAD(&load, core_functions, ""))
-        return fail_missing(&load);
-    LOAD(&load, string_functions, ""); /* called only from version 3.0 on */
-    sp_gl_forget_errors(driver, &desc->log);
     sp_gl_strings_read_gl(driver, &strings);
-    if (*display) {
+    if (*display)
         sp_gl_strings_read_egl(driver, *display, &strings);
-        load_egl(&load, &strings, caps);
-        caps->egl_sync = caps->egl_sync && can_insert_egl_sync(driver, *display);
-    }
-    caps->gl_sync = load_gl_sync(&load, &strings);
-    if (!caps->gl_sync && !caps->egl_sync) {
-        return sp_fail(SP_ERROR_NOT_SUPPORTED,
-                       "sp_gl_context_create: no fence syncs: OpenGL 3.2, OpenGL ES 3.0, "
-                       "GL_ARB_sync, GL_APPLE_sync or EGL_KHR_fence_sync is needed");
-    }
+    status = load_fences(&load, &strings, *display, caps);
+    if (status != SP_OK)
+        return status;
     note_renderer(driver);
     load_semaphores(&load, &strings, caps);
     sp_gl_caps_read_uuid(driver, caps);

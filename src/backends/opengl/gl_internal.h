@@ -217,7 +217,7 @@ void sp_gl_drain(sp_gl_context *context);
 /* Ends everything: the last answers, then the objects. The same is current, unless it is lost. */
 void sp_gl_end_objects(sp_gl_context *context);
 
-/* ---- Fence syncs (gl_sync.c, gl_native_fence.c) ---- */
+/* ---- Fence syncs (gl_sync.c, gl_fence.c, gl_native_fence.c) ---- */
 
 /* One without a native object, with one reference; NULL: out of memory. */
 sp_gl_sync *sp_gl_sync_make(sp_gl_context *context);
@@ -243,7 +243,7 @@ static inline void sp_gl_sync_unref(sp_gl_sync *sync)
 /* Replaces the fence of a sync that is to be exportable. */
 sp_status sp_gl_native_fence_insert(sp_gl_sync *sync);
 
-/* ---- Semaphores (gl_semaphore.c, gl_timeline.c, gl_binary.c) ---- */
+/* ---- Semaphores (gl_semaphore.c, gl_insert.c, gl_timeline.c, gl_binary.c) ---- */
 
 void sp_gl_semaphore_release(sp_waiter *waiter);
 void sp_gl_semaphore_free(sp_gl_semaphore *semaphore);
@@ -261,6 +261,7 @@ typedef struct sp_gl_operation {
     uint64_t value;                 /* with values                                             */
     const sp_gl_barriers *barriers; /* optional                                                */
 } sp_gl_operation;
+sp_status sp_gl_insert_wait(const sp_gl_operation *operation);
 sp_status sp_gl_insert_wait_locked(const sp_gl_operation *operation);
 sp_status sp_gl_insert_signal_locked(const sp_gl_operation *operation);
 

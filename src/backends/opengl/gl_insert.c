@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One wait or signal of a semaphore in a context's stream. Setting its value and using it are one
+ * step under the semaphore's lock.
+ */
+#include "gl_internal.h"
+
+static sp_status set_value_locked(const sp_gl_semaphore *semaphore, uint64_t value)
+{
+    const GLuint64 values[] = {value};
+    if (!sp_gl_has_values(semaphore))
+        return SP_OK;
+    sp_gl_context *context = semaphore->context;
+    GLenum name = semaphore->type == SP_GL_SEMAPHORE_TIMELINE ? GL_TIMELINE_SEMAPHORE_VALUE_NV
+                                                              : GL_D3D12_FENCE_VALUE_EXT;
+    context->gl.semaphore_parameter_ui64v(semaphore->name, name, values);
+    return sp_gl_check_error(context, "glSemaphoreParameterui64vEXT");
+}
+
+sp_status sp_gl_insert_wait_locked(const sp_gl_operation *operation)
+{
+    static const sp_gl_barriers none = {0};
+    const sp_gl_barriers *with = operation->barriers ? operation->barriers : &none;
+    sp_gl_context *context = operation->semaphore->context;
+    sp_status status = set_value_locked(operation->semaphore, operation->value);
+    if (status != SP_OK)
+        return status;
+    context->gl.wait_semaphore(operation->semaphore->name, with->buffer_count, with->buffers,
+                               with->texture_count, with->textures, with->layouts);
+    return sp_gl_check_error(context, "glWaitSemaphoreEXT");
+}
+
+sp_status sp_gl_insert_signal_locked(const sp_gl_operation *operation)
+{
+    static const sp_gl_barriers none = {0};
+    const sp_gl_barriers *with = operation->barriers ? operation->barriers : &none;
+    sp_gl_context *context = operation->semaphore->context;
+    sp_status status = set_value_locked(operation->semaphore, operation->value);
+    if (status != SP_OK)
+        return status;
+    context->gl.signal_semaphore(operation->semaphore->name, with->buffer_count, with->buffers,
+                                 with->texture_count, with->textures, with->layouts);
+    return sp_gl_check_error(context, "glSignalSemaphoreEXT");
+}
+
+sp_status sp_gl_insert_wait(const sp_gl_operation *operation)
+{
+    sp_os_mutex_lock(&operation->semaphore->lock);
+    sp_status status = sp_gl_insert_wait_locked(operation);
+    sp_os_mutex_unlock(&operation->semaphore->lock);
+    return status;
+}
+
+sp_status sp_gl_insert_host_wait(sp_gl_semaphore *semaphore, uint64_t value, sp_gl_sync *fence,
+                                 void **native)
+{
+    const sp_gl_operation wait = {.semaphore = semaphore, .value = value};
+    sp_gl_context *context = semaphore->context;
+    sp_gl_scope scope;
+    *native = NULL;
+    sp_status status = sp_gl_scope_enter(context, SP_GL_PREFER_HELPER, &scope);
+    if (status != SP_OK)
+        return status;
+    if (scope.helper) /* with its lock held, and nobody else's errors in it */
+        sp_gl_drain_errors(&context->gl);
+    else
+        sp_gl_forget_errors(&context->gl, &context->log);
+    status = sp_gl_insert_wait(&wait);
+    if (status == SP_OK) {
+        *native = scope.native;
+        status = sp_gl_sync_insert(fence);
+    }
+    sp_gl_scope_leave(&scope);
+    return status;
+}
+
+const char *sp_gl_check_barriers(const sp_gl_barriers *barriers)
+{
+    if (!barriers)
+        return NULL;
+    if (barriers->size != sizeof(*barriers))
+        return "barriers->size is not its size";
+    if (barriers->buffer_count > 0 && !barriers->buffers)
+        return "barriers->buffers is required with a count";
+    if (barriers->texture_count > 0 && (!barriers->textures || !barriers->layouts))
+        return "barriers->textures and layouts are required with a count";
+    return NULL;
+}
