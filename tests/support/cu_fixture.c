@@ -2,6 +2,7 @@
 #include "cu_fixture.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const cu_options on_double = {.library = CUDA_DOUBLE_PATH, .is_double = true};
