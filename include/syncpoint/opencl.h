@@ -149,9 +149,9 @@ SP_API void sp_cl_semaphore_unref(sp_cl_semaphore *semaphore);
 SP_API struct _cl_semaphore_khr *sp_cl_semaphore_handle(const sp_cl_semaphore *semaphore);
 
 /* One signal that the other side submits. A poll says PENDING until a wait has begun, on the host
- * or on a queue, since only that wait can tell: it uses the signal up. Without flags this asserts that it is submitted already;
- * SP_POINT_UNSUBMITTED: not yet, sp_point_mark_submitted() will say. An earlier point of the
- * semaphore that nobody has waited for becomes INVALID_STATE.
+ * or on a queue, since only that wait can tell: it uses the signal up. Without flags this asserts
+ * that the signal is submitted already; SP_POINT_UNSUBMITTED: not yet, sp_point_mark_submitted()
+ * will say. An earlier point of the semaphore that nobody has waited for becomes INVALID_STATE.
  * Ownership: *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own, or a wait, is pending;
  *   OUT_OF_MEMORY; FORKED. Since: 0.1 */

@@ -101,6 +101,8 @@ static void complete(command *c, cl_int status)
 {
     real->SetUserEventStatus(c->done, status);
     real->ReleaseEvent(c->done);
+    if (status < 0)
+        usleep(20000); /* PoCL still works on what reads as failed, on another thread */
     while (status_of(c->barrier) > CL_COMPLETE) /* PoCL: must not be released before it fails */
         usleep(50);
     if (c->barrier)

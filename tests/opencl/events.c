@@ -287,7 +287,7 @@ static void CL_CALLBACK release_another(cl_event event, cl_int status, void *use
     CHECK_STATUS(sp_cl_queue_signal(cl.sp, cl.other, user), SP_OK);
 }
 
-/* Drivers call back inside clSetUserEventStatus(), on the caller's thread: no lock of ours is held. */
+/* Drivers call back inside clSetUserEventStatus(), on the caller's thread: we hold no lock. */
 TEST(callbacks_may_call_the_library)
 {
     start();

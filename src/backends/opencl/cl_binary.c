@@ -25,7 +25,7 @@ static sp_point make_point(sp_cl_signal *signal, uint32_t flags)
     };
 }
 
-/* Has the last wait run, or will it before what is enqueued to `queue` now? A failed one is over. */
+/* Has the last wait run, or will it before what is enqueued to `queue` now? A failed one has. */
 static sp_status check_last_wait_locked(const sp_cl_semaphore *semaphore, cl_command_queue queue)
 {
     const sp_cl_context *context = semaphore->context;

@@ -37,19 +37,19 @@ static void abandon(sp_cl_event *event)
                                                  sp_cl_status_of_cause(SP_ERROR_ABANDONED));
 }
 
-static bool is_over(const sp_cl_event *event)
+static bool is_complete(const sp_cl_event *event)
 {
-    bool known = sp_waiter_known_reached(&event->base, 1) ||
-                 sp_load64(&event->base.failed_from) != UINT64_MAX;
     bool done = false;
-    return known || sp_cl_event_is_done(event->context, event->handle, &done) != SP_OK || done;
+    if (sp_waiter_known_reached(&event->base, 1))
+        return true;
+    return sp_cl_event_is_done(event->context, event->handle, &done) == SP_OK && done;
 }
 
 /* Into the pool, or to those that are parked. */
 static void put_away(sp_cl_context *context, sp_cl_event *event)
 {
     abandon(event);
-    if (event->kind == SP_CL_COMMAND && !is_over(event)) {
+    if (event->kind == SP_CL_COMMAND && !is_complete(event)) {
         sp_cl_event_park(context, event);
         return;
     }

@@ -10,13 +10,13 @@
  * Why no payload query (CL_SEMAPHORE_PAYLOAD_KHR): 1 says that some signal is there. It may be an
  * earlier one that its own waiter left, and whoever believes it has not used it up.
  *
- * Locks: the context's, a semaphore's and the pools' are held for a handful of instructions, or over
- * look-ups of the driver. None is held over an enqueue, a flush or a change of a user event: there
+ * Locks: the context's, a semaphore's and the pools' are held for a handful of instructions, or
+ * over look-ups of the driver. None is held over an enqueue, a flush or a change of a user event: there
  * drivers run callbacks of the user on the calling thread.
  *
  * Who keeps whom alive: a point holds its waiter, an sp_cl_event or an sp_cl_signal; a signal holds
- * its semaphore; each holds the sp_cl_context. sp_cl_context_destroy() releases every OpenCL object,
- * the memory stays until the last of them is released.
+ * its semaphore; each holds the sp_cl_context. sp_cl_context_destroy() releases every OpenCL
+ * object, the memory stays until the last of them is released.
  */
 #ifndef SP_OPENCL_CL_INTERNAL_H
 #define SP_OPENCL_CL_INTERNAL_H
@@ -77,7 +77,7 @@ void sp_cl_end_release(sp_cl_context *context);
 /* What is not known reached by now never will be: the context ends. */
 void sp_cl_end_waiter(sp_waiter *waiter);
 
-/* Reads the devices: version, caps, import_device. NOT_SUPPORTED names the version that is there. */
+/* Reads the devices: version, caps, import_device. NOT_SUPPORTED names the version found. */
 sp_status sp_cl_caps_read(sp_cl_context *context);
 
 /* ---- Results (cl_result.c) ---- */
@@ -107,6 +107,7 @@ typedef struct sp_cl_event {
     cl_event handle; /* one reference; NULL in the pool, and once the context is destroyed */
     uint32_t kind;
     struct sp_cl_event *next_parked;
+    uint64_t parked_ns;
 } sp_cl_event;
 
 extern const sp_waiter_ops sp_cl_event_ops;

@@ -5,9 +5,12 @@
  */
 #include "cl_internal.h"
 
+/* How long a failed one is kept: PoCL still works on it, on another thread, when it reads failed. */
+#define GRACE UINT64_C(100000000)
+
 #define LOOKS 2 /* so many at a time: more than are added, so the list does not grow without end */
 
-void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event)
+static void append(sp_cl_context *context, sp_cl_event *event)
 {
     event->next_parked = NULL;
     sp_os_spin_lock(&context->lock);
@@ -17,6 +20,12 @@ void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event)
         context->first_parked = event;
     context->last_parked = event;
     sp_os_spin_unlock(&context->lock);
+}
+
+void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event)
+{
+    event->parked_ns = sp_now_ns();
+    append(context, event);
 }
 
 void sp_cl_let_go(sp_cl_context *context, cl_event handle)
@@ -42,17 +51,24 @@ static sp_cl_event *take_first(sp_cl_context *context)
     return first;
 }
 
+static bool can_go(const sp_cl_context *context, const sp_cl_event *event)
+{
+    cl_int status = CL_COMPLETE;
+    context->cl.get_event_info(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+                               &status, NULL);
+    if (status < 0)
+        return sp_now_ns() - event->parked_ns > GRACE;
+    return status == CL_COMPLETE;
+}
+
 void sp_cl_events_tidy(sp_cl_context *context)
 {
     for (unsigned i = 0; i < LOOKS; i++) {
         sp_cl_event *event = take_first(context);
         if (!event)
             return;
-        cl_int status = CL_COMPLETE;
-        context->cl.get_event_info(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
-                                   &status, NULL);
-        if (status > CL_COMPLETE) {
-            sp_cl_event_park(context, event);
+        if (!can_go(context, event)) {
+            append(context, event);
             continue;
         }
         context->cl.release_event(event->handle);
