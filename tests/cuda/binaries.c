@@ -300,3 +300,80 @@ TEST_NEEDING(fences_of_direct3d, ON_DOUBLE)
     }
     finish();
 }
+
+/* ---- More than go into one call of the driver ---- */
+
+enum { MANY = 40 };
+static cu_peer many_peers[MANY];
+static sp_cuda_semaphore *many[MANY];
+static sp_point many_points[MANY];
+
+static sp_point open_many(void)
+{
+    sp_point chain = {0};
+    start();
+    for (unsigned i = 0; i < MANY; i++) {
+        sp_point both = {0};
+        peer_init(&many_peers[i], i % 4 == 0);
+        many[i] = peer_import(&many_peers[i], NULL);
+        many_points[i] = i % 4 ? binary_point(many[i], 0) : timeline_point(many[i], 1);
+        CHECK_STATUS(sp_chain(&chain, &many_points[i], &both), SP_OK);
+        sp_point_unref(&chain);
+        chain = both;
+    }
+    return chain;
+}
+
+static void signal_many(void)
+{
+    for (unsigned i = 0; i < MANY; i++)
+        peer_signal(&many_peers[i], i % 4 ? 0 : 1);
+}
+
+static void close_many(sp_point *chain)
+{
+    sp_point_unref(chain);
+    for (unsigned i = 0; i < MANY; i++) {
+        sp_point_unref(&many_points[i]);
+        sp_cuda_semaphore_unref(many[i]);
+    }
+    finish();
+    for (unsigned i = 0; i < MANY; i++)
+        peer_fini(&many_peers[i]);
+}
+
+TEST(a_chain_of_many_semaphores)
+{
+    cu_word written;
+    sp_point chain = open_many();
+    cu_word_init(&written);
+    CHECK_STATUS(sp_cuda_stream_wait(ctx.sp, ctx.stream, &chain), SP_OK);
+    cu_word_write(&written, ctx.stream, 8);
+    CHECK_UNWRITTEN(&written);
+    signal_many();
+    CHECK(cu_word_arrives(&written, 8));
+    CHECK_STATUS(sp_wait(&chain), SP_OK);
+    cu_word_fini(&written);
+    close_many(&chain);
+}
+
+/* The first call went through, the second did not: what is enqueued stays used up, the rest is as
+ * it was. */
+TEST_NEEDING(a_chain_that_fails_half_way, ON_DOUBLE)
+{
+    unsigned used = 0;
+    sp_point chain = open_many();
+    cu_control->inject("cuWaitExternalSemaphoresAsync", 1, 1, 999);
+    CHECK_ERROR(sp_cuda_stream_wait(ctx.sp, ctx.stream, &chain), SP_ERROR_BACKEND);
+    CHECK_EQUAL(cu_control->failed(), 1);
+    signal_many();
+    for (unsigned i = 0; i < MANY; i++) {
+        sp_status status = sp_cuda_stream_wait(ctx.sp, ctx.stream, &many_points[i]);
+        if (status != SP_OK)
+            CHECK_STATUS(status, SP_ERROR_INVALID_STATE); /* its wait has not run yet */
+        CHECK_STATUS(sp_wait(&many_points[i]), SP_OK);
+        used += status != SP_OK;
+    }
+    CHECK(used <= 16);
+    close_many(&chain);
+}

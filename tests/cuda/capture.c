@@ -32,8 +32,7 @@ TEST(a_stream_that_is_captured_is_refused)
     peer_init(&peer, true);
     sp_cuda_semaphore *timeline = peer_import(&peer, NULL);
     sp_point value = timeline_point(timeline, 1);
-    sp_point before = stream_point(ctx.stream);
-    CHECK_STATUS(sp_wait(&before), SP_OK);
+    sp_point before = stream_point(ctx.stream); /* not known reached */
     for (int mode = GLOBAL; mode < MODES; mode++) {
         uint8_t handle[SP_CUDA_IPC_SIZE];
         sp_point unchanged = test_marked_point(), marked = test_marked_point();

@@ -97,6 +97,7 @@ TEST_NEEDING(calls_of_a_record_and_a_probe, ON_DOUBLE)
     before = calls(NULL);
     CHECK_STATUS(sp_poll(&point), SP_OK);
     CHECK_STATUS(sp_wait(&point), SP_OK);
+    CHECK_STATUS(sp_cuda_stream_wait(ctx.sp, ctx.stream, &point), SP_OK);
     sp_point_unref(&point);
     CHECK_EQUAL(calls(NULL), before);
     finish();

@@ -413,3 +413,52 @@ TEST(V3_an_origin_whose_device_is_lost)
     sp_point_unref(&origin);
     close_timeline(timeline);
 }
+
+static void signal_host(void *user)
+{
+    CHECK_STATUS(sp_host_timeline_signal(user, 2), SP_OK);
+}
+
+/* An origin that wakes who waits: that, too, is passed on. */
+TEST(an_origin_that_wakes)
+{
+    sp_host_timeline *host = NULL;
+    sp_point origin = {0};
+    worker late;
+    size_t index = 7;
+    start();
+    peer_init(&peer, true);
+    CHECK_STATUS(sp_host_timeline_create(0, &host), SP_OK);
+    CHECK_STATUS(sp_host_timeline_point(host, 1, &origin), SP_OK);
+    sp_cuda_semaphore *timeline = peer_import(&peer, &origin);
+    const sp_point points[2] = {timeline_point(timeline, 3), timeline_point(timeline, 2)};
+    CHECK_STATUS(sp_wait_many(points, 2, SP_WAIT_ANY, MS, &index), SP_TIMEOUT);
+    worker_start(&late, DELAY_MS, signal_host, host);
+    CHECK_STATUS(sp_wait_many(points, 2, SP_WAIT_ANY, PATIENCE_NS, &index), SP_OK);
+    CHECK_EQUAL(index, 1);
+    worker_join(&late);
+    CHECK_STATUS(sp_wait_timeout(&points[0], MS), SP_TIMEOUT); /* blocks in the origin */
+    for (unsigned i = 0; i < 2; i++) {
+        sp_point released = points[i];
+        sp_point_unref(&released);
+    }
+    sp_point_unref(&origin);
+    close_timeline(timeline);
+    sp_host_timeline_destroy(host);
+}
+
+/* The CUDA context is lost, and with it our part of the work, though the origin knows nothing. */
+TEST_NEEDING(a_lost_context_behind_an_origin, ON_DOUBLE)
+{
+    sp_cuda_semaphore *timeline = open_timeline(true);
+    sp_point value = timeline_point(timeline, 1);
+    gate_close(ctx.stream, 1);
+    sp_point event = stream_point(ctx.stream);
+    cu_break(&ctx, ctx.stream);
+    CHECK_STATUS(sp_poll(&value), SP_PENDING); /* nobody has asked CUDA yet */
+    CHECK_ERROR(sp_poll(&event), SP_ERROR_DEVICE_LOST);
+    CHECK_ERROR(sp_wait(&value), SP_ERROR_DEVICE_LOST);
+    sp_point_unref(&value);
+    sp_point_unref(&event);
+    close_timeline(timeline);
+}

@@ -277,14 +277,14 @@ sp_status sp_cuda_stream_wait(sp_cuda_context *context, CUstream stream, const s
     sp_status status = sp_cuda_check_usable(context);
     if (status == SP_OK)
         status = sp_point_check(point, &waiter);
-    if (status == SP_OK)
-        status = sp_cuda_enter_stream(context, stream, &scope);
+    if (status != SP_OK || !waiter || sp_waiter_known_reached(waiter, sp_point_target(point)))
+        return status;
+    status = sp_cuda_enter_stream(context, stream, &scope);
     if (status != SP_OK)
         return status;
     wait_list list = {.context = context, .stream = stream, .capacity = FEW};
     list.items = list.few;
-    if (waiter)
-        status = sp_point_visit_leaves(point, add_leaf, &list);
+    status = sp_point_visit_leaves(point, add_leaf, &list);
     if (status == SP_OK)
         status = take_mark(&list);
     if (status == SP_OK)
