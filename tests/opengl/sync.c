@@ -477,18 +477,30 @@ TEST(wrap_what_the_context_does_not_have)
     finish();
 }
 
-TEST(an_EGLSync_of_another_display)
+TEST_NEEDING(an_EGLSync_of_another_display, WITH_DOUBLES)
 {
+    static const gl_options on_device = {.driver = "llvmpipe-device"};
     start();
-    sp_point point = {0};
+    sp_gl_context_desc desc = context_desc();
+    sp_gl_context *second = NULL;
+    gl_hook_withhold(true);
+    sp_point point = signal_point(), marked = test_marked_point(), out = marked;
+    gl_open(&other, &on_device);
+    CHECK(other.display != gl.display);
+    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    CHECK_ERROR(sp_gl_context_wait(second, &point, NULL), SP_ERROR_DEVICE_MISMATCH);
+    CHECK_STATUS(sp_poll(&point), SP_PENDING);
+    gl_hook_let_go(sp_gl_sync_from_point(&point));
+    CHECK_STATUS(sp_wait(&point), SP_OK); /* on the host any display will do */
+    CHECK_STATUS(sp_gl_context_wait(second, &point, NULL), SP_OK);
+    CHECK_STATUS(sp_gl_context_destroy(second), SP_OK);
+    gl_close(&other);
+    gl_make_current(&gl);
     gl_hook_withhold(false);
-    sp_point ours = signal_point();
-    /* A double: the same sync under a display that is another one. */
-    sp_gl_sync_wrap_desc desc = {.size = sizeof(desc), .sync = sp_gl_sync_from_point(&ours)};
-    int not_a_display;
-    desc.display = &not_a_display;
-    CHECK_ERROR(sp_gl_sync_wrap(context, &desc, &point), SP_ERROR_INVALID_ARGUMENT);
-    sp_point_unref(&ours);
+    CHECK_ERROR(wrap(&other, gl.display, false, &out), SP_ERROR_INVALID_ARGUMENT);
+    CHECK(test_same_point(&out, &marked));
+    gl_hook_withhold(true);
+    sp_point_unref(&point);
     finish();
 }
 
