@@ -10,6 +10,7 @@
  * Rules for all of this header:
  *   - A function that takes a context needs it current on the calling thread, or one that shares
  *     objects with it where that is said; else it returns SP_ERROR_WRONG_CONTEXT and calls nothing.
+ *     EGL tells of contexts of the API that eglBindAPI() set on that thread.
  *   - Points that the library makes are EGLSyncs where EGL has fence syncs: any thread may wait for
  *     them, with no context current. A GLsync can be waited for where its context, or one that
  *     shares with it, is current, or through the context's helper.
@@ -72,7 +73,8 @@ typedef struct sp_gl_context_desc {
  * Ownership: borrows the native context until sp_gl_context_destroy().
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT: none is current; NOT_SUPPORTED naming the
  *   missing function or version (OpenGL 3.2, OpenGL ES 3.0, GL_ARB_sync, GL_APPLE_sync or
- *   EGL_KHR_fence_sync: one is needed); OUT_OF_MEMORY. On error: *out is unchanged. Since: 0.1 */
+ *   EGL_KHR_fence_sync: one is needed); OUT_OF_MEMORY; DEVICE_LOST or FORKED, of `share`.
+ *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_context_create(const sp_gl_context_desc *desc, sp_gl_context **out);
 
 /* Ends the library's use of the native context: deletes what was left to delete. Points stay valid:

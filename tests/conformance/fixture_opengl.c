@@ -248,7 +248,7 @@ static void binary_teardown(void)
 static sp_gl_semaphore *timeline;
 static sp_vk_semaphore *other_side;
 static gl_play_semaphore payload;
-static uint64_t signalled;
+static uint64_t signalled, highest;
 
 static void import_played(void)
 {
@@ -274,6 +274,7 @@ static sp_point timeline_point(uint64_t number)
 {
     sp_point point = {0};
     CHECK_STATUS(sp_gl_timeline_point(timeline, number, &point), SP_OK);
+    highest = number > highest ? number : highest;
     return point;
 }
 
@@ -296,7 +297,7 @@ static void timeline_release(void)
 
 static void timeline_teardown(void)
 {
-    timeline_signal(UINT64_C(1) << 40); /* ends what still waits in GL's streams */
+    timeline_signal(highest + 1000); /* ends what still waits in GL's streams */
     timeline_release();
     if (with->played) {
         close_gl();

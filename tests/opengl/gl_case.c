@@ -66,6 +66,16 @@ void start_plays(void)
     open_library();
 }
 
+void start_with_glsyncs(bool helped)
+{
+    open_gl();
+    gl_hook_hide_extensions(" EGL_KHR_fence_sync ");
+    gl_hook_set_versions(NULL, "1.4");
+    if (helped)
+        with_helper();
+    open_library();
+}
+
 void close_library(void)
 {
     gl_hook_heal();

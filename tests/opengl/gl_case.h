@@ -20,9 +20,10 @@ extern sp_gl_context *context;    /* the library's, on `gl` */
 
 void open_gl(void); /* the native context, and the double */
 void open_library(void);
-void start(void);       /* both */
-void start_plays(void); /* both, with the double of semaphores */
-void finish(void);      /* closes both, with all that is checked then */
+void start(void);                     /* both */
+void start_plays(void);               /* both, with the double of semaphores */
+void start_with_glsyncs(bool helped); /* both, EGL without fences; with a helper or not */
+void finish(void);                    /* closes both, with all that is checked then */
 void close_library(void);
 void close_gl(void);
 

@@ -4,6 +4,7 @@
  */
 #include "gl_case.h"
 
+#include <string.h>
 #include <unistd.h>
 
 static gl_play_semaphore payload;
@@ -110,7 +111,7 @@ TEST_NEEDING(win32_handles, WITH_DOUBLES)
             .handle = NULL,
         };
         CHECK_ERROR(sp_gl_semaphore_import(context, &desc, &made), SP_ERROR_INVALID_HANDLE);
-        desc.handle = (void *)(intptr_t)-1;
+        memset(&desc.handle, 0xff, sizeof(desc.handle)); /* INVALID_HANDLE_VALUE */
         CHECK_ERROR(sp_gl_semaphore_import(context, &desc, &made), SP_ERROR_INVALID_HANDLE);
         CHECK(made == NULL);
         desc.handle = &payload;

@@ -8,14 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void start_with_glsyncs(void)
-{
-    open_gl();
-    gl_hook_hide_extensions(" EGL_KHR_fence_sync ");
-    gl_hook_set_versions(NULL, "1.4");
-    open_library();
-}
-
 static void release(void *user)
 {
     sp_point_unref(user);
@@ -35,7 +27,7 @@ TEST(an_EGLSync_is_destroyed_on_any_thread)
 
 TEST(a_GLsync_is_deleted_by_the_next_call)
 {
-    start_with_glsyncs();
+    start_with_glsyncs(false);
     sp_point points[4];
     for (unsigned i = 0; i < 4; i++)
         points[i] = signal_point();
@@ -55,7 +47,7 @@ TEST(a_GLsync_is_deleted_by_the_next_call)
 
 TEST(what_is_retired_goes_with_the_context)
 {
-    start_with_glsyncs();
+    start_with_glsyncs(false);
     sp_point point = signal_point();
     run_elsewhere(release, &point);
     CHECK_EQUAL(gl_hook_live_syncs(), 1);
@@ -66,7 +58,7 @@ static gl_context other;
 
 TEST(a_shared_context_deletes_too)
 {
-    start_with_glsyncs();
+    start_with_glsyncs(false);
     sp_gl_context_desc desc = context_desc();
     sp_gl_context *second = NULL;
     gl_open_second(&other, &gl, true);
@@ -149,7 +141,7 @@ TEST(context_destroyed_before_EGLSyncs)
 
 TEST(context_destroyed_before_GLsyncs)
 {
-    start_with_glsyncs();
+    start_with_glsyncs(false);
     check_destroyed_first(true);
 }
 
@@ -281,7 +273,7 @@ TEST(lost_with_EGLSyncs)
 
 TEST(lost_with_GLsyncs)
 {
-    start_with_glsyncs();
+    start_with_glsyncs(false);
     check_lost(true);
 }
 
@@ -290,7 +282,7 @@ TEST(W6_the_driver_reports_the_loss)
 {
     for (unsigned glsyncs = 0; glsyncs < 2; glsyncs++) {
         if (glsyncs)
-            start_with_glsyncs();
+            start_with_glsyncs(false);
         else
             start();
         sp_point first = signal_point(), second = signal_point();

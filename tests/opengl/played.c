@@ -188,6 +188,72 @@ TEST_NEEDING(a_signal_while_a_wait_has_not_run, WITH_DOUBLES)
     end(binary);
 }
 
+static gl_context other;
+
+TEST_NEEDING(G2_semaphores_and_the_wrong_context, WITH_DOUBLES)
+{
+    sp_gl_semaphore *binary = start_binary(), *made = NULL;
+    sp_point point = binary_point(binary, 0), marked = test_marked_point(), out = marked;
+    const sp_gl_semaphore_import_desc desc = import_desc(SP_GL_SEMAPHORE_BINARY, 0);
+    sp_gl_context_desc second_desc = context_desc();
+    sp_gl_context *second = NULL;
+    gl_open_second(&other, &gl, false);
+    gl_make_current(&other);
+    unsigned before = gl_hook_all_calls();
+    CHECK_ERROR(sp_gl_semaphore_import(context, &desc, &made), SP_ERROR_WRONG_CONTEXT);
+    CHECK_ERROR(sp_gl_context_signal_semaphore(context, binary, 0, NULL, &out),
+                SP_ERROR_WRONG_CONTEXT);
+    CHECK_ERROR(sp_gl_context_wait(context, &point, NULL), SP_ERROR_WRONG_CONTEXT);
+    CHECK_ERROR(sp_wait(&point), SP_ERROR_WRONG_CONTEXT);
+    CHECK_EQUAL(gl_hook_all_calls(), before);
+    CHECK_STATUS(sp_gl_context_create(&second_desc, &second), SP_OK); /* shares nothing */
+    CHECK_ERROR(sp_gl_context_signal_semaphore(second, binary, 0, NULL, &out),
+                SP_ERROR_WRONG_CONTEXT);
+    CHECK_ERROR(sp_gl_context_wait(second, &point, NULL), SP_ERROR_WRONG_CONTEXT);
+    CHECK_EQUAL(gl_hook_calls(GL_HOOK_glWaitSemaphoreEXT), 0);
+    CHECK_EQUAL(gl_hook_calls(GL_HOOK_glSignalSemaphoreEXT), 0);
+    CHECK_STATUS(sp_gl_context_destroy(second), SP_OK);
+    gl_make_current(&gl);
+    gl_close(&other);
+    CHECK(test_same_point(&out, &marked));
+    gl_play_signal(&payload, 0);
+    CHECK_STATUS(sp_wait(&point), SP_OK); /* nothing was used up */
+    sp_point_unref(&point);
+    end(binary);
+}
+
+/* With GLsyncs, whose state only a context can tell: the signal itself asks. */
+TEST_NEEDING(a_signal_after_a_wait_in_a_shared_context, WITH_DOUBLES)
+{
+    sp_gl_context *second = NULL;
+    open_gl();
+    gl_play_install();
+    gl_hook_hide_extensions(" EGL_KHR_fence_sync ");
+    gl_hook_set_versions(NULL, "1.4");
+    open_library();
+    sp_gl_semaphore *binary = import_played(SP_GL_SEMAPHORE_BINARY, &payload);
+    sp_gl_context_desc desc = context_desc();
+    desc.share = context;
+    gl_open_second(&other, &gl, true);
+    gl_make_current(&other);
+    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    sp_point point = binary_point(binary, 0);
+    CHECK_STATUS(sp_gl_context_wait(second, &point, NULL), SP_OK);
+    gl_make_current(&gl);
+    CHECK_ERROR(sp_gl_context_signal_semaphore(context, binary, 0, NULL, NULL),
+                SP_ERROR_INVALID_STATE);
+    gl_play_signal(&payload, 0);
+    CHECK_STATUS(sp_gl_context_signal_semaphore(context, binary, 0, NULL, NULL), SP_OK);
+    CHECK(gl_play_take(&payload));
+    CHECK_STATUS(sp_poll(&point), SP_OK);
+    sp_point_unref(&point);
+    gl_make_current(&other);
+    CHECK_STATUS(sp_gl_context_destroy(second), SP_OK);
+    gl_make_current(&gl);
+    gl_close(&other);
+    end(binary);
+}
+
 /* ---- Where a host wait is inserted ---- */
 
 typedef struct elsewhere {

@@ -72,7 +72,8 @@ static void load_egl(gl_context *gl)
 
 /* ---- Displays ---- */
 
-static EGLDisplay nvidia_display(gl_context *gl)
+/* The first display of the device platform that this vendor makes. */
+static EGLDisplay device_display(gl_context *gl, const char *wanted)
 {
     EGLDeviceEXT devices[32];
     EGLint count = 0;
@@ -86,7 +87,7 @@ static EGLDisplay nvidia_display(gl_context *gl)
         if (display == EGL_NO_DISPLAY || !gl->egl.Initialize(display, NULL, NULL))
             continue;
         const char *vendor = gl->egl.QueryString(display, EGL_VENDOR);
-        if (vendor && strstr(vendor, "NVIDIA"))
+        if (vendor && strstr(vendor, wanted))
             return display;
     }
     return EGL_NO_DISPLAY;
@@ -106,9 +107,11 @@ static EGLDisplay find_display(gl_context *gl)
     if (is(&gl->options, "angle"))
         return gl->egl.GetPlatformDisplayEXT(ANGLE_PLATFORM, NULL, over_swiftshader);
     if (is(&gl->options, "nvidia"))
-        return nvidia_display(gl);
+        return device_display(gl, "NVIDIA");
     setenv("LIBGL_ALWAYS_SOFTWARE", "1", 1);
     setenv("GALLIUM_DRIVER", "llvmpipe", 1);
+    if (is(&gl->options, "llvmpipe-device"))
+        return device_display(gl, "Mesa");
     return gl->egl.GetPlatformDisplayEXT(EGL_PLATFORM_SURFACELESS_MESA, NULL, NULL);
 }
 

@@ -29,7 +29,7 @@ enum {
 };
 
 typedef struct gl_options {
-    const char *driver;
+    const char *driver; /* a target's name; "llvmpipe-device": the same on another display */
 } gl_options;
 
 extern const test_target gl_targets[];

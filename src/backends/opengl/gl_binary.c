@@ -182,13 +182,22 @@ static sp_status fail_wait_not_run(void)
 /* In the stream of the last wait a new signal runs after it in any case. */
 static sp_status check_last_gate_locked(const sp_gl_semaphore *binary, const void *native)
 {
-    sp_gl_sync *gate = binary->last_gate;
+    const sp_gl_sync *gate = binary->last_gate;
     if (!gate || binary->last_gate_in == native || sp_waiter_known_reached(&gate->base, 1))
         return SP_OK;
-    /* Only an EGLSync can be asked with a lock held: asking another may enter the helper. */
-    if (gate->display && sp_gl_sync_look(gate) == SP_OK)
-        return SP_OK;
     return fail_wait_not_run();
+}
+
+void sp_gl_binary_ask_last_gate(sp_gl_semaphore *binary)
+{
+    sp_os_mutex_lock(&binary->lock);
+    sp_gl_sync *gate = binary->last_gate;
+    if (gate)
+        sp_waiter_ref(&gate->base);
+    sp_os_mutex_unlock(&binary->lock);
+    if (gate)
+        sp_gl_sync_look(gate);
+    sp_gl_sync_unref(gate);
 }
 
 static sp_status check_unwaited_locked(const sp_gl_semaphore *binary)

@@ -224,9 +224,12 @@ static sp_status load_core(loader *load)
 static sp_status load_fences(loader *load, const sp_gl_strings *strings, void *display,
                              sp_gl_caps *caps)
 {
-    if (display) {
+    if (display)
         load_egl(load, strings, caps);
-        caps->egl_sync = caps->egl_sync && can_insert_egl_sync(load->driver, display);
+    if (caps->egl_sync && !can_insert_egl_sync(load->driver, display)) {
+        caps->egl_sync = false;
+        caps->egl_wait_sync = false;
+        caps->native_fence = false;
     }
     caps->gl_sync = load_gl_sync(load, strings);
     if (caps->gl_sync || caps->egl_sync)

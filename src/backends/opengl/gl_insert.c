@@ -5,14 +5,15 @@
  */
 #include "gl_internal.h"
 
+_Static_assert(GL_TIMELINE_SEMAPHORE_VALUE_NV == GL_D3D12_FENCE_VALUE_EXT, "one name for both");
+
 static sp_status set_value_locked(const sp_gl_semaphore *semaphore, uint64_t value)
 {
     const GLuint64 values[] = {value};
+    const GLenum name = GL_TIMELINE_SEMAPHORE_VALUE_NV;
+    sp_gl_context *context = semaphore->context;
     if (!sp_gl_has_values(semaphore))
         return SP_OK;
-    sp_gl_context *context = semaphore->context;
-    GLenum name = semaphore->type == SP_GL_SEMAPHORE_TIMELINE ? GL_TIMELINE_SEMAPHORE_VALUE_NV
-                                                              : GL_D3D12_FENCE_VALUE_EXT;
     context->gl.semaphore_parameter_ui64v(semaphore->name, name, values);
     return sp_gl_check_error(context, "glSemaphoreParameterui64vEXT");
 }

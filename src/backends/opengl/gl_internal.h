@@ -285,6 +285,8 @@ sp_point sp_gl_signal_point(sp_gl_signal *signal, uint32_t flags); /* takes the 
 void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, void *native);
 /* That wait was inserted and nothing tells when it has run. */
 void sp_gl_signal_fail(sp_gl_signal *signal, const sp_error *error);
+/* Finds out whether the last wait has run, before the lock is taken: asking may enter the helper. */
+void sp_gl_binary_ask_last_gate(sp_gl_semaphore *binary);
 /* May a signal be inserted into the stream of `native`? */
 sp_status sp_gl_binary_check_free_locked(sp_gl_semaphore *binary, const void *native);
 /* The current signal gives way. Returns it, as a reference, if it never completes now; it is failed

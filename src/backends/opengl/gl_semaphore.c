@@ -187,7 +187,7 @@ static sp_status screen(const sp_gl_context *context, const sp_gl_semaphore_impo
 {
     sp_os_fd_kind kind;
     if (desc->handle_type != SP_GL_HANDLE_OPAQUE_FD) {
-        if (!desc->handle || desc->handle == (void *)(intptr_t)-1)
+        if (!desc->handle || (intptr_t)desc->handle == -1)
             return sp_fail(SP_ERROR_INVALID_HANDLE, "desc->handle is no handle");
         return SP_OK;
     }

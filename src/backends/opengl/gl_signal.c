@@ -111,6 +111,8 @@ static sp_status signal_in_stream(sp_gl_context *context, sp_gl_operation *opera
 {
     sp_gl_semaphore *semaphore = operation->semaphore;
     sp_gl_signal *earlier = NULL;
+    if (!sp_gl_has_values(semaphore))
+        sp_gl_binary_ask_last_gate(semaphore);
     sp_gl_forget_errors(&context->gl, &context->log);
     sp_os_mutex_lock(&semaphore->lock);
     sp_status status = sp_gl_has_values(semaphore)
