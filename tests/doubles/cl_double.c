@@ -41,6 +41,7 @@ typedef struct command {
 } command;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t enqueue_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before `lock` */
 static pthread_t thread;
 static bool running, stop;
 static command *first;
@@ -195,6 +196,8 @@ static cl_int enqueue(cl_command_queue queue, bool signals, cl_uint count,
     *c = (command){.signals = signals, .queue = queue, .count = count};
     for (cl_uint i = 0; i < count; i++)
         c->semaphores[i] = semaphores[i];
+    /* Nothing of another command's comes between: the thread waits for the barrier to end. */
+    pthread_mutex_lock(&enqueue_lock);
     if (!free_standing || event_count)
         real->EnqueueMarkerWithWaitList(queue, event_count, events, &c->before);
     cl_int result;
@@ -206,6 +209,7 @@ static cl_int enqueue(cl_command_queue queue, bool signals, cl_uint count,
         *event = c->done;
     }
     append(c);
+    pthread_mutex_unlock(&enqueue_lock);
     return CL_SUCCESS;
 }
 
