@@ -36,18 +36,20 @@ TEST(points_and_waits_need_no_memory)
     begin();
     for (unsigned round = 0; round < 8; round++) { /* the first may fill the pools */
         unsigned before = malloc_double_calls();
+        gate_close(ctx.stream, round + 1); /* so that each round has as much pending at once */
         sp_point event = stream_point(ctx.stream), copy = sp_point_ref(&event);
         sp_point value = stream_signals(ctx.stream, timeline, 0);
         sp_point signal = stream_signals(ctx.stream, binary, 0);
         CHECK_STATUS(sp_cuda_stream_wait(ctx.sp, ctx.stream, &event), SP_OK);
         CHECK_STATUS(sp_cuda_stream_wait(ctx.sp, ctx.stream, &value), SP_OK);
         CHECK_STATUS(sp_cuda_stream_wait(ctx.sp, ctx.stream, &signal), SP_OK);
-        CHECK_STATUS(sp_wait(&event), SP_OK);
-        CHECK_STATUS(sp_wait(&value), SP_OK);
-        CHECK_STATUS(sp_wait(&signal), SP_OK);
         sp_point ahead = timeline_point(timeline, 1000);
         CHECK_STATUS(sp_wait_timeout(&ahead, MS), SP_TIMEOUT);
         sp_point_unref(&ahead);
+        gate_open(round + 1);
+        CHECK_STATUS(sp_wait(&event), SP_OK);
+        CHECK_STATUS(sp_wait(&value), SP_OK);
+        CHECK_STATUS(sp_wait(&signal), SP_OK);
         sp_point_unref(&copy);
         sp_point_unref(&event);
         sp_point_unref(&value);

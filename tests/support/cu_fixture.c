@@ -149,6 +149,50 @@ static void launch(cu_context *context, CUstream stream, const char *name, uint6
     CHECK_CU(cu.LaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
 }
 
+/* Loading a kernel may wait for all that is pending, and so for a gate: do it before there is one. */
+static void load_kernels(cu_context *context)
+{
+    cu_word word;
+    cu_word_init(&word);
+    launch(context, context->stream, "spin", 0);
+    launch(context, context->stream, "store", word.device);
+    CHECK_CU(cu.StreamSynchronize(context->stream));
+    cu_word_fini(&word);
+}
+
+void cu_open(cu_context *context, int device)
+{
+    CUdevice native;
+    *context = (cu_context){0};
+    CHECK_CU(cu.DeviceGet(&native, device));
+    CHECK_CU(cu.CtxCreate(&context->handle, 0, native));
+    context->stream = cu_new_stream();
+    if (!cu_control)
+        load_kernels(context);
+    sp_cuda_context_desc desc = cu_context_desc(context->handle);
+    CHECK_STATUS(sp_cuda_context_create(&desc, &context->sp), SP_OK);
+}
+
+void cu_close(cu_context *context)
+{
+    if (cu_control)
+        cu_control->heal();
+    CHECK_STATUS(sp_cuda_context_destroy(context->sp, PATIENCE_NS), SP_OK);
+    if (cu_control) {
+        CHECK_EQUAL(cu_control->misuse(), 0);
+        CHECK_EQUAL(cu_control->capture_mode(), 0);
+    }
+    CUresult destroyed = cu.StreamDestroy(context->stream);
+    if (!context->broken)
+        CHECK_CU(destroyed);
+    destroyed = cu.CtxDestroy(context->handle);
+    if (!context->broken)
+        CHECK_CU(destroyed);
+    *context = (cu_context){0};
+}
+
+/* ---- Work ---- */
+
 void cu_delay(cu_context *context, CUstream stream, uint64_t ns)
 {
     if (cu_control)

@@ -93,7 +93,7 @@ typedef struct cu_context {
     CUcontext handle;
     CUstream stream; /* non-blocking */
     sp_cuda_context *sp;
-    CUmodule module; /* with the kernels below; NULL: not loaded yet */
+    CUmodule module; /* with the kernels, on the driver              */
     bool broken;     /* by cu_break()                                */
 } cu_context;
 
