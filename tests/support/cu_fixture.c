@@ -108,43 +108,12 @@ static const char kernels[] = ".version 6.3\n"
                               "  ret;\n"
                               "}\n";
 
-void cu_open(cu_context *context, int device)
-{
-    CUdevice native;
-    *context = (cu_context){0};
-    CHECK_CU(cu.DeviceGet(&native, device));
-    CHECK_CU(cu.CtxCreate(&context->handle, 0, native));
-    context->stream = cu_new_stream();
-    sp_cuda_context_desc desc = cu_context_desc(context->handle);
-    CHECK_STATUS(sp_cuda_context_create(&desc, &context->sp), SP_OK);
-    if (!cu_control)
-        CHECK_CU(cu.ModuleLoadData(&context->module, kernels));
-}
-
-void cu_close(cu_context *context)
-{
-    if (cu_control)
-        cu_control->heal();
-    CHECK_STATUS(sp_cuda_context_destroy(context->sp, PATIENCE_NS), SP_OK);
-    if (cu_control) {
-        CHECK_EQUAL(cu_control->misuse(), 0);
-        CHECK_EQUAL(cu_control->capture_mode(), 0);
-    }
-    CUresult destroyed = cu.StreamDestroy(context->stream);
-    if (!context->broken)
-        CHECK_CU(destroyed);
-    destroyed = cu.CtxDestroy(context->handle);
-    if (!context->broken)
-        CHECK_CU(destroyed);
-    *context = (cu_context){0};
-}
-
-/* ---- Work ---- */
-
 static void launch(cu_context *context, CUstream stream, const char *name, uint64_t argument)
 {
     CUfunction kernel;
     void *arguments[] = {&argument};
+    if (!context->module)
+        CHECK_CU(cu.ModuleLoadData(&context->module, kernels));
     CHECK_CU(cu.ModuleGetFunction(&kernel, context->module, name));
     CHECK_CU(cu.LaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL));
 }
