@@ -67,6 +67,14 @@ SP_API sp_status sp_cuda_context_create(const sp_cuda_context_desc *desc, sp_cud
  * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.1 */
 SP_API sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t timeout_ns);
 
+/* Destroys external semaphores that were released. CUDA does that only once the whole context has
+ * nothing to do, and holds the caller up until then, so a release only puts it off: until this call,
+ * until 64 of them have gathered, or until sp_cuda_context_destroy(). Programs that import one for
+ * each frame call it where they wait anyway.
+ * Blocking: until the context is idle.
+ * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE; FORKED. Since: 0.1 */
+SP_API sp_status sp_cuda_context_collect(sp_cuda_context *context);
+
 typedef struct sp_cuda_caps {
     size_t size;             /* sizeof(sp_cuda_caps)                                            */
     int driver_version;      /* as cuDriverGetVersion() tells it: 1000 * major + 10 * minor     */

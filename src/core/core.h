@@ -185,10 +185,18 @@ typedef struct sp_pool {
     size_t object_size;
     struct sp_pool_node *free_nodes;
     struct sp_pool_node *made_nodes;
+    size_t in_use;
+    bool closed;
 } sp_pool;
 
 void *sp_pool_get(sp_pool *pool); /* NULL: out of memory */
 void sp_pool_put(sp_pool *pool, void *object);
+
+/* For an owner that is kept alive by the pool as a whole, not by each object: after sp_pool_close()
+ * the pool is let go of by whoever is told true, once, because no object is in use any more.
+ * `alone`: in the child of a fork() no other thread is there, and the lock may be held for good. */
+bool sp_pool_close(sp_pool *pool, bool alone);
+bool sp_pool_leave(sp_pool *pool, void *object, bool alone); /* as sp_pool_put() */
 /* Over all objects that it ever made, in use or not. Nobody else may get one meanwhile. */
 void sp_pool_each(sp_pool *pool, void (*visit)(void *user, void *object), void *user);
 void sp_pool_empty(sp_pool *pool); /* frees them all */

@@ -29,8 +29,10 @@ void *sp_pool_get(sp_pool *pool)
 {
     sp_os_spin_lock(&pool->lock);
     sp_pool_node *spare = pool->free_nodes;
-    if (spare)
+    if (spare) {
         pool->free_nodes = spare->next_free;
+        pool->in_use++;
+    }
     sp_os_spin_unlock(&pool->lock);
     if (spare)
         return object_of(spare);
@@ -42,17 +44,39 @@ void *sp_pool_get(sp_pool *pool)
     sp_os_spin_lock(&pool->lock);
     made->next_made = pool->made_nodes;
     pool->made_nodes = made;
+    pool->in_use++;
     sp_os_spin_unlock(&pool->lock);
     return object_of(made);
 }
 
-void sp_pool_put(sp_pool *pool, void *object)
+bool sp_pool_leave(sp_pool *pool, void *object, bool alone)
 {
     sp_pool_node *node = node_of(object);
-    sp_os_spin_lock(&pool->lock);
+    if (!alone)
+        sp_os_spin_lock(&pool->lock);
     node->next_free = pool->free_nodes;
     pool->free_nodes = node;
-    sp_os_spin_unlock(&pool->lock);
+    pool->in_use--;
+    bool last = pool->closed && pool->in_use == 0;
+    if (!alone)
+        sp_os_spin_unlock(&pool->lock);
+    return last;
+}
+
+void sp_pool_put(sp_pool *pool, void *object)
+{
+    (void)sp_pool_leave(pool, object, false);
+}
+
+bool sp_pool_close(sp_pool *pool, bool alone)
+{
+    if (!alone)
+        sp_os_spin_lock(&pool->lock);
+    pool->closed = true;
+    bool unused = pool->in_use == 0;
+    if (!alone)
+        sp_os_spin_unlock(&pool->lock);
+    return unused;
 }
 
 void sp_pool_each(sp_pool *pool, void (*visit)(void *user, void *object), void *user)

@@ -193,6 +193,7 @@ TEST_NEEDING(an_operation_without_a_mark, ON_DOUBLE)
         CHECK_ERROR(steps[i].attempt(), SP_ERROR_BACKEND);
         sp_cuda_semaphore_unref(timeline);
         sp_cuda_semaphore_unref(binary);
+        CHECK_STATUS(sp_cuda_context_collect(ctx.sp), SP_OK);
         CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_SEMAPHORE), 1);
         if (steps[i].attempt != try_wait)
             CHECK_CU(cu.StreamSynchronize(ctx.stream));

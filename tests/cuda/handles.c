@@ -227,10 +227,12 @@ TEST_NEEDING(H1_every_step_of_an_import_fails, ON_DOUBLE)
         CHECK_EQUAL(cu_control->context_depth(), 0);
     }
     CHECK_CU(cu.CtxPushCurrent(before));
+    CHECK_STATUS(sp_cuda_context_collect(ctx.sp), SP_OK);
     CHECK_HANDLES(handles);
     CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_SEMAPHORE), 0);
     for (unsigned round = 0; round < 1000; round++)
         sp_cuda_semaphore_unref(import(&desc));
+    CHECK_STATUS(sp_cuda_context_collect(ctx.sp), SP_OK);
     CHECK_HANDLES(handles);
     CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_SEMAPHORE), 0);
     close(fd);

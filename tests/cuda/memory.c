@@ -91,6 +91,7 @@ static sp_status import_one(void)
 static void unref_imported(void)
 {
     sp_cuda_semaphore_unref(imported);
+    CHECK_STATUS(sp_cuda_context_collect(ctx.sp), SP_OK);
 }
 
 TEST(no_memory_for_an_import)

@@ -142,17 +142,14 @@ TEST(released_while_a_wait_is_parked)
     CHECK_STATUS(sp_wait_timeout(&point, MS), SP_TIMEOUT);
     sp_point_unref(&point);
     sp_cuda_semaphore_unref(timeline);
+    CHECK_STATUS(sp_cuda_context_collect(ctx.sp), SP_OK); /* its wait is not done */
     if (cu_control)
         CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_SEMAPHORE), 1);
     peer_signal(&peer, 1);
     test_sleep_ms(DELAY_MS);
-    cu_peer second;
-    peer_init(&second, true);
-    sp_cuda_semaphore *next = peer_import(&second, NULL); /* does what was put off */
+    CHECK_STATUS(sp_cuda_context_collect(ctx.sp), SP_OK); /* does what was put off */
     if (cu_control)
-        CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_SEMAPHORE), 1);
-    sp_cuda_semaphore_unref(next);
-    peer_fini(&second);
+        CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_SEMAPHORE), 0);
     close_timeline(NULL);
 }
 
@@ -461,4 +458,34 @@ TEST_NEEDING(a_lost_context_behind_an_origin, ON_DOUBLE)
     sp_point_unref(&value);
     sp_point_unref(&event);
     close_timeline(timeline);
+}
+
+/* CUDA destroys a semaphore only once the context is idle, and holds the caller up until then. */
+TEST(W1_a_release_does_not_wait_for_the_context)
+{
+    sp_cuda_semaphore *timeline = open_timeline(false);
+    gate_close(ctx.stream, 1);
+    sp_cuda_semaphore_unref(timeline);
+    for (unsigned i = 0; i < 20; i++)
+        sp_cuda_semaphore_unref(peer_import(&peer, NULL));
+    if (cu_control)
+        CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_SEMAPHORE), 21);
+    gate_open(1);
+    CHECK_STATUS(sp_cuda_context_collect(ctx.sp), SP_OK);
+    if (cu_control)
+        CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_SEMAPHORE), 0);
+    CHECK_ERROR(sp_cuda_context_collect(NULL), SP_ERROR_INVALID_ARGUMENT);
+    close_timeline(NULL);
+}
+
+TEST(releases_do_not_gather_without_end)
+{
+    sp_cuda_semaphore *timeline = open_timeline(false);
+    for (unsigned i = 0; i < 500; i++) {
+        sp_cuda_semaphore_unref(peer_import(&peer, NULL));
+        if (cu_control)
+            CHECK(cu_control->live(CUDA_DOUBLE_SEMAPHORE) <= 66);
+    }
+    sp_cuda_semaphore_unref(timeline);
+    close_timeline(NULL);
 }

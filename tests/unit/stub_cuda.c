@@ -32,6 +32,7 @@ TEST(cuda_functions_say_not_supported)
     uint8_t handle[SP_CUDA_IPC_SIZE] = {0};
     NOT_BUILT(sp_cuda_context_create(&desc, &made));
     NOT_BUILT(sp_cuda_context_destroy(context, SP_FOREVER));
+    NOT_BUILT(sp_cuda_context_collect(context));
     NOT_BUILT(sp_cuda_context_caps(context, &caps));
     NOT_BUILT(sp_cuda_stream_signal(context, NULL, &out));
     NOT_BUILT(sp_cuda_event_wrap(context, &wrap, &out));

@@ -50,6 +50,14 @@ void sp_cuda_context_unref(sp_cuda_context *context)
     free(context);
 }
 
+/* The user, and the pool of events as far as none is in use, let go. */
+static void let_go(sp_cuda_context *context)
+{
+    if (sp_pool_close(&context->events, sp_cuda_is_forked(context)))
+        sp_cuda_context_unref(context);
+    sp_cuda_context_unref(context);
+}
+
 /* ---- The beginning ---- */
 
 static int attribute(const sp_cuda_driver *cu, int which, CUdevice device)
@@ -141,7 +149,7 @@ static sp_cuda_context *allocate(const sp_cuda_context_desc *desc, const sp_cuda
     sp_os_watch_forks();
     context->cu = *driver;
     context->log = desc->log;
-    context->refs = 1;
+    context->refs = 2; /* the user's, and that of the pool of events */
     context->fork_generation = sp_fork_generation;
     context->events.object_size = sizeof(sp_cuda_event);
     context->others.object_size = sizeof(sp_cuda_event);
@@ -166,7 +174,7 @@ sp_status sp_cuda_context_create(const sp_cuda_context_desc *desc, sp_cuda_conte
     }
     status = start(context, desc->context);
     if (status != SP_OK) {
-        sp_cuda_context_unref(context);
+        let_go(context);
         return status;
     }
     *out = context;
@@ -183,13 +191,24 @@ sp_status sp_cuda_context_caps(const sp_cuda_context *context, sp_cuda_caps *cap
 
 /* ---- The end ---- */
 
+/* Takes the lock, with nobody destroying semaphores outside of it. */
+static void lock_out_others(sp_cuda_context *context)
+{
+    sp_os_mutex_lock(&context->lock);
+    while (context->destroying) {
+        sp_os_mutex_unlock(&context->lock);
+        sp_os_yield();
+        sp_os_mutex_lock(&context->lock);
+    }
+}
+
 /* What is left goes, if the driver still takes it, and nobody calls it for this context again. */
 static void destroy_handles(sp_cuda_context *context)
 {
     sp_cuda_scope scope;
     int mode = sp_cuda_relax(context);
     sp_status entered = sp_cuda_enter(context, &scope);
-    sp_os_mutex_lock(&context->lock);
+    lock_out_others(context);
     if (entered != SP_OK)
         sp_cuda_note_gone(context, SP_CUDA_ENDED);
     sp_cuda_note_gone(context, SP_CUDA_DEAD);
@@ -208,7 +227,7 @@ sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t timeout_ns)
     if (!context)
         return SP_OK;
     if (sp_cuda_is_forked(context)) {
-        sp_cuda_context_unref(context);
+        let_go(context);
         return sp_fail_forked();
     }
     sp_status status = sp_cuda_semaphores_wait(context, sp_deadline_ns(timeout_ns));
@@ -218,6 +237,6 @@ sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t timeout_ns)
     sp_cuda_semaphores_end(context);
     sp_cuda_events_end(context);
     destroy_handles(context);
-    sp_cuda_context_unref(context);
+    let_go(context);
     return SP_OK;
 }

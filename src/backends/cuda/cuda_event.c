@@ -76,9 +76,12 @@ static void event_release(sp_waiter *waiter)
 {
     sp_cuda_event *event = sp_cuda_event_of(waiter);
     sp_cuda_context *context = event->context;
-    if (!sp_waiter_is_forked(waiter) && event->pooled) {
-        sp_pool_put(&context->events, event);
-    } else if (!sp_waiter_is_forked(waiter)) {
+    if (event->pooled) {
+        if (sp_pool_leave(&context->events, event, sp_waiter_is_forked(waiter)))
+            sp_cuda_context_unref(context);
+        return;
+    }
+    if (!sp_waiter_is_forked(waiter)) {
         sp_os_mutex_lock(&context->lock);
         destroy_handle_locked(event);
         sp_os_mutex_unlock(&context->lock);
@@ -101,15 +104,21 @@ const sp_waiter_ops sp_cuda_event_ops = {
 
 static void set_up(sp_cuda_event *event, sp_cuda_context *context)
 {
-    event->context = sp_cuda_context_ref(context);
+    /* The pool as a whole holds the context: a reference less on the way of each record. */
+    event->context = event->pooled ? context : sp_cuda_context_ref(context);
     sp_waiter_setup_again(&event->base, &sp_cuda_event_ops);
 }
 
 static SP_COLD sp_status make_handle(sp_cuda_context *context, sp_cuda_event *event)
 {
+    sp_cuda_scope scope;
+    sp_status status = sp_cuda_enter(context, &scope);
+    if (status != SP_OK)
+        return status;
     int mode = sp_cuda_relax(context);
     CUresult result = context->cu.event_create(&event->handle, CU_EVENT_DISABLE_TIMING);
     sp_cuda_unrelax(context, mode);
+    sp_cuda_leave(context, scope);
     event->pooled = true;
     event->owned = true;
     if (result == CUDA_SUCCESS)
@@ -185,18 +194,45 @@ static sp_status record_point(sp_cuda_context *context, CUstream stream, sp_poin
     return SP_OK;
 }
 
-sp_status sp_cuda_stream_signal(sp_cuda_context *context, CUstream stream, sp_point *out)
+/* In as few driver calls as there can be, whichever context is current. SP_PENDING: it does not do
+ * without making ours current, and nothing was recorded. */
+static sp_status record_outside(sp_cuda_context *context, CUstream stream, sp_point *out)
+{
+    sp_cuda_event *event;
+    sp_status status = sp_cuda_check_stream(context, stream);
+    if (status == SP_OK)
+        status = sp_cuda_event_take(context, &event);
+    if (status != SP_OK)
+        return status;
+    CUresult result = context->cu.event_record(event->handle, stream);
+    if (SP_LIKELY(result == CUDA_SUCCESS)) {
+        *out = sp_cuda_event_point(event);
+        return SP_OK;
+    }
+    sp_cuda_event_unref(event);
+    return result == (CUresult)SP_CU_INVALID_CONTEXT
+               ? SP_PENDING
+               : sp_cuda_fail(context, result, "cuEventRecord");
+}
+
+static sp_status record_inside(sp_cuda_context *context, CUstream stream, sp_point *out)
 {
     sp_cuda_scope scope;
-    SP_CHECK_ARGUMENT(context && out, "context and out are required");
-    sp_status status = sp_cuda_check_usable(context);
-    if (status == SP_OK)
-        status = sp_cuda_enter_stream(context, stream, &scope);
+    sp_status status = sp_cuda_enter_stream(context, stream, &scope);
     if (status != SP_OK)
         return status;
     status = record_point(context, stream, out);
     sp_cuda_leave(context, scope);
     return status;
+}
+
+sp_status sp_cuda_stream_signal(sp_cuda_context *context, CUstream stream, sp_point *out)
+{
+    SP_CHECK_ARGUMENT(context && out, "context and out are required");
+    sp_status status = sp_cuda_check_usable(context);
+    if (status == SP_OK)
+        status = record_outside(context, stream, out);
+    return SP_LIKELY(status != SP_PENDING) ? status : record_inside(context, stream, out);
 }
 
 sp_status sp_cuda_event_wrap(sp_cuda_context *context, const sp_cuda_event_wrap_desc *desc,

@@ -165,7 +165,6 @@ sp_status sp_cuda_semaphore_import(sp_cuda_context *context,
     sp_status status = check_import(context, kind, desc);
     if (status != SP_OK)
         return status;
-    sp_cuda_drain(context);
     sp_cuda_semaphore *made =
         sp_cuda_semaphore_make(context, kind->counting, kind->keyed, desc->origin);
     if (!made)

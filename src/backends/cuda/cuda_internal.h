@@ -62,6 +62,7 @@ struct sp_cuda_context {
     sp_cuda_semaphore *semaphores;
     sp_cuda_semaphore *retired;
     uint32_t retired_count; /* read without the lock: nothing to do is the usual case */
+    uint32_t destroying;    /* threads that destroy retired ones right now                 */
 };
 
 /* SP_OK; FORKED; INVALID_STATE: destroyed, or the CUcontext is known to be. */
@@ -106,6 +107,8 @@ typedef struct sp_cuda_scope {
 sp_status sp_cuda_enter(sp_cuda_context *context, sp_cuda_scope *scope);
 /* The same for work on a stream: which must be one of the context's and must not be captured. */
 sp_status sp_cuda_enter_stream(sp_cuda_context *context, CUstream stream, sp_cuda_scope *scope);
+/* Without making the context current: SP_PENDING if that is needed to tell. */
+sp_status sp_cuda_check_stream(sp_cuda_context *context, CUstream stream);
 void sp_cuda_leave(sp_cuda_context *context, sp_cuda_scope scope);
 
 /* Is the CUcontext still there? Notes it if not. */
@@ -227,7 +230,10 @@ void sp_cuda_semaphore_free(sp_cuda_semaphore *semaphore); /* it has no handle (
 
 /* Destroys what was released while operations on it were pending, and no longer is. Cheap if there
  * is nothing. */
-void sp_cuda_drain(sp_cuda_context *context);
+#define SP_CUDA_MOST_RETIRED 64
+/* Destroys retired semaphores that are free of operations, if there are more than `most`. Blocks as
+ * long as the driver does, without a lock of ours. */
+void sp_cuda_drain(sp_cuda_context *context, uint32_t most);
 
 /* For sp_cuda_context_destroy(): TIMEOUT if operations are still pending then; the last probes; the
  * end of all handles, which leaves those that nobody holds to be freed. */

@@ -91,6 +91,13 @@ static SP_COLD sp_status fail_other_context(bool special)
                            : "the stream is of another context than the sp_cuda_context");
 }
 
+/* SP_PENDING: no context is current, and the driver wants one for this. */
+static sp_status fail_question(sp_cuda_context *context, CUresult result, const char *call)
+{
+    return result == (CUresult)SP_CU_INVALID_CONTEXT ? SP_PENDING
+                                                     : sp_cuda_fail(context, result, call);
+}
+
 /* Asked first: other questions about a stream that is being captured invalidate the capture. */
 static sp_status check_not_capturing(sp_cuda_context *context, CUstream stream)
 {
@@ -98,21 +105,29 @@ static sp_status check_not_capturing(sp_cuda_context *context, CUstream stream)
     CUresult result = context->cu.stream_is_capturing(stream, &status);
     if (SP_LIKELY(result == CUDA_SUCCESS && status == SP_CU_CAPTURE_NONE))
         return SP_OK;
-    if (result == CUDA_SUCCESS)
-        return fail_capturing();
-    return sp_cuda_fail(context, result, "cuStreamIsCapturing");
+    return result == CUDA_SUCCESS ? fail_capturing()
+                                  : fail_question(context, result, "cuStreamIsCapturing");
 }
 
-static sp_status check_stream(sp_cuda_context *context, CUstream stream)
+sp_status sp_cuda_check_stream(sp_cuda_context *context, CUstream stream)
 {
+    if (is_special(stream))
+        return SP_PENDING;
     sp_status status = check_not_capturing(context, stream);
-    if (status != SP_OK || is_special(stream))
+    if (status != SP_OK)
         return status;
     CUcontext owner = NULL;
     CUresult result = context->cu.stream_get_ctx(stream, &owner);
     if (result != CUDA_SUCCESS)
-        return sp_cuda_fail(context, result, "cuStreamGetCtx");
+        return fail_question(context, result, "cuStreamGetCtx");
     return SP_LIKELY(owner == context->handle) ? SP_OK : fail_other_context(false);
+}
+
+static sp_status check_entered(sp_cuda_context *context, CUstream stream, bool pushed)
+{
+    if (is_special(stream))
+        return pushed ? fail_other_context(true) : check_not_capturing(context, stream);
+    return sp_cuda_check_stream(context, stream);
 }
 
 sp_status sp_cuda_enter_stream(sp_cuda_context *context, CUstream stream, sp_cuda_scope *scope)
@@ -120,8 +135,9 @@ sp_status sp_cuda_enter_stream(sp_cuda_context *context, CUstream stream, sp_cud
     sp_status status = sp_cuda_enter(context, scope);
     if (status != SP_OK)
         return status;
-    status = scope->pushed && is_special(stream) ? fail_other_context(true)
-                                                 : check_stream(context, stream);
+    status = check_entered(context, stream, scope->pushed);
+    if (status == SP_PENDING) /* the context is current, and no context says the driver */
+        status = sp_cuda_fail(context, (CUresult)SP_CU_INVALID_CONTEXT, "cuStreamIsCapturing");
     if (status != SP_OK)
         sp_cuda_leave(context, *scope);
     return status;

@@ -96,7 +96,7 @@ static bool is_needed(sp_cuda_semaphore *semaphore)
     return is_pending(semaphore) || lost_track;
 }
 
-static void destroy_handle_locked(sp_cuda_semaphore *semaphore)
+static void destroy_handle(sp_cuda_semaphore *semaphore)
 {
     sp_cuda_context *context = semaphore->context;
     sp_cuda_scope scope;
@@ -112,6 +112,8 @@ static void destroy_handle_locked(sp_cuda_semaphore *semaphore)
     sp_cuda_leave(context, scope);
 }
 
+/* CUDA destroys an external semaphore only once the context has nothing to do, and blocks until
+ * then: a release must not. So they gather. */
 static void semaphore_release(sp_waiter *waiter)
 {
     sp_cuda_semaphore *semaphore = sp_cuda_semaphore_of(waiter);
@@ -120,50 +122,68 @@ static void semaphore_release(sp_waiter *waiter)
         sp_cuda_semaphore_free(semaphore);
         return;
     }
-    sp_cuda_drain(context);
     sp_os_mutex_lock(&context->lock);
     list_remove_locked(context, semaphore);
-    bool needed = is_needed(semaphore);
-    if (needed) {
+    bool unheld = !semaphore->handle; /* the context was destroyed */
+    if (!unheld) {
         semaphore->next = context->retired;
         context->retired = semaphore;
         sp_store32(&context->retired_count, context->retired_count + 1);
-    } else {
-        destroy_handle_locked(semaphore);
     }
     sp_os_mutex_unlock(&context->lock);
-    if (!needed)
+    if (unheld)
         sp_cuda_semaphore_free(semaphore);
+    else
+        sp_cuda_drain(context, SP_CUDA_MOST_RETIRED);
 }
 
-/* Unlinks the retired ones that are free of operations (`all`: every one), handles destroyed. */
-static sp_cuda_semaphore *take_retired_locked(sp_cuda_context *context, bool all)
+/* Unlinks the retired ones that are free of operations. */
+static sp_cuda_semaphore *take_retired_locked(sp_cuda_context *context)
 {
     sp_cuda_semaphore *taken = NULL;
     sp_cuda_semaphore **link = &context->retired;
     while (*link) {
         sp_cuda_semaphore *semaphore = *link;
-        if (!all && is_needed(semaphore)) {
+        if (is_needed(semaphore)) {
             link = &semaphore->next;
             continue;
         }
         *link = semaphore->next;
-        destroy_handle_locked(semaphore);
         semaphore->next = taken;
         taken = semaphore;
         sp_store32(&context->retired_count, context->retired_count - 1);
     }
+    context->destroying += taken != NULL;
     return taken;
 }
 
-void sp_cuda_drain(sp_cuda_context *context)
+void sp_cuda_drain(sp_cuda_context *context, uint32_t most)
 {
-    if (SP_LIKELY(sp_load32(&context->retired_count) == 0))
+    if (SP_LIKELY(sp_load32(&context->retired_count) <= most))
         return;
     sp_os_mutex_lock(&context->lock);
-    sp_cuda_semaphore *taken = take_retired_locked(context, false);
+    bool dead = (sp_cuda_gone(context) & SP_CUDA_DEAD) != 0;
+    sp_cuda_semaphore *taken = dead ? NULL : take_retired_locked(context);
+    sp_os_mutex_unlock(&context->lock);
+    if (!taken)
+        return;
+    sp_cuda_context_ref(context);
+    for (sp_cuda_semaphore *at = taken; at; at = at->next)
+        destroy_handle(at);
+    sp_os_mutex_lock(&context->lock);
+    context->destroying--;
     sp_os_mutex_unlock(&context->lock);
     sp_cuda_semaphores_free(taken);
+    sp_cuda_context_unref(context);
+}
+
+sp_status sp_cuda_context_collect(sp_cuda_context *context)
+{
+    SP_CHECK_ARGUMENT(context, "context is required");
+    sp_status status = sp_cuda_check(context);
+    if (status == SP_OK)
+        sp_cuda_drain(context, 0);
+    return status;
 }
 
 /* ---- The waiters ---- */

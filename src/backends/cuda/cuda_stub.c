@@ -27,6 +27,7 @@ static sp_status fail_not_built(const char *function)
     }
 
 STUB(sp_cuda_context_create, (const sp_cuda_context_desc *desc, sp_cuda_context **out))
+STUB(sp_cuda_context_collect, (sp_cuda_context * context))
 STUB(sp_cuda_context_caps, (const sp_cuda_context *context, sp_cuda_caps *caps))
 STUB(sp_cuda_stream_signal, (sp_cuda_context * context, struct CUstream_st *stream, sp_point *out))
 STUB(sp_cuda_event_wrap,
