@@ -106,7 +106,7 @@ GPU_VARIANTS = {
         "gcc, release, on an NVIDIA GPU",
         GCC,
         EVERYTHING + ["-Dtest_gpu=nvidia", "-Dbuildtype=release"],
-        timeouts=0.25,
+        timeouts=0.4,
     ),
 }
 

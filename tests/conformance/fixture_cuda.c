@@ -35,7 +35,9 @@ static void break_it(void)
 {
     CUcontext popped;
     CHECK_CU(cu.CtxPushCurrent(ctx.handle)); /* the case may do so on another thread */
-    cu_break(&ctx, cu_new_stream());         /* not behind a gate                    */
+    CUstream stream = cu_new_stream();       /* not behind a gate */
+    cu_break(&ctx, stream);
+    (void)cu.StreamSynchronize(stream); /* until the failure is there */
     CHECK_CU(cu.CtxPopCurrent(&popped));
 }
 

@@ -276,7 +276,7 @@ static const cl_options nvidia = {.platform = "NVIDIA"};
 
 static const fixture user_events[] = {USER_EVENT(pocl), USER_EVENT(nvidia)};
 static const fixture marks[] = {MARKER(pocl), MARKER(nvidia)};
-static const fixture semaphores[] = {GATED_SEMAPHORE(doubled), GATED_SEMAPHORE(nvidia)};
+static const fixture semaphores[] = {GATED_SEMAPHORE(doubled)};
 static const fixture late_semaphores[] = {LATE_SEMAPHORE(doubled), LATE_SEMAPHORE(nvidia)};
 
 #define EVENT_FEATURES (ONE_SHOT | COUNTED | CALLS | POLLED | INDEPENDENT | UNLAYERED)
@@ -289,7 +289,6 @@ const test_target opencl_targets[] = {
     {"cl-late-semaphore-double", SEMAPHORE_FEATURES, (void *)&late_semaphores[0]},
     {"cl-user-event-nvidia", EVENT_FEATURES | FAILING, (void *)&user_events[1]},
     {"cl-marker-nvidia", EVENT_FEATURES, (void *)&marks[1]},
-    {"cl-semaphore-nvidia", SEMAPHORE_FEATURES, (void *)&semaphores[1]},
-    {"cl-late-semaphore-nvidia", SEMAPHORE_FEATURES, (void *)&late_semaphores[1]},
+    {"cl-late-semaphore-nvidia", SEMAPHORE_FEATURES & ~INDEPENDENT, (void *)&late_semaphores[1]},
     {NULL, 0, NULL},
 };

@@ -350,8 +350,8 @@ static const gl_fixture_options nvidia_glsyncs = {.gl = {"nvidia"}, .glsyncs = t
 static const fixture syncs[] = {SYNC(llvmpipe), SYNC(angle), SYNC(nvidia)};
 static const fixture glsyncs[] = {SYNC(llvmpipe_glsyncs), SYNC(angle_glsyncs),
                                   SYNC(nvidia_glsyncs)};
-static const fixture binaries[] = {BINARY(angle), BINARY(nvidia)};
-static const fixture timelines[] = {TIMELINE(llvmpipe_played), TIMELINE(nvidia)};
+static const fixture binaries[] = {BINARY(angle)};
+static const fixture timelines[] = {TIMELINE(llvmpipe_played)};
 
 #define SYNC_FEATURES (ONE_SHOT | FAILING | COUNTED | CALLS | POLLED | INDEPENDENT | UNLAYERED)
 #define BINARY_FEATURES (ONE_SHOT | FAILING | COUNTED | CALLS | UNLAYERED)
@@ -365,8 +365,6 @@ const test_target opengl_targets[] = {
     {"gl-sync-angle", SYNC_FEATURES, (void *)&glsyncs[1]},
     {"gl-sync-nvidia", SYNC_FEATURES, (void *)&glsyncs[2]},
     {"gl-binary-angle", BINARY_FEATURES, (void *)&binaries[0]},
-    {"gl-binary-nvidia", BINARY_FEATURES, (void *)&binaries[1]},
     {"gl-timeline-llvmpipe", TIMELINE_FEATURES, (void *)&timelines[0]},
-    {"gl-timeline-nvidia", TIMELINE_FEATURES, (void *)&timelines[1]},
     {NULL, 0, NULL},
 };

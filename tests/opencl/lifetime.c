@@ -95,7 +95,7 @@ TEST_NEEDING(semaphores_outlive_their_context, WITH_SEMAPHORES)
     cl_close_driver();
 }
 
-TEST_NEEDING(destroy_waits_for_host_waits_that_timed_out, WITH_SEMAPHORES)
+TEST_NEEDING(destroy_waits_for_host_waits_that_timed_out, WITH_GATED_SEMAPHORES)
 {
     start();
     cl_event gate = cl_make_gate();
@@ -127,7 +127,7 @@ TEST_NEEDING(destroy_waits_for_host_waits_that_timed_out, WITH_SEMAPHORES)
 }
 
 /* Also if the point of that wait is gone. */
-TEST_NEEDING(destroy_waits_for_a_wait_without_a_point, WITH_SEMAPHORES)
+TEST_NEEDING(destroy_waits_for_a_wait_without_a_point, WITH_GATED_SEMAPHORES)
 {
     start();
     late_gate late;

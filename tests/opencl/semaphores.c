@@ -12,7 +12,7 @@ static unsigned waits(void)
 
 /* ---- Signals of our own ---- */
 
-TEST_NEEDING(own_signal_and_a_host_wait, WITH_SEMAPHORES)
+TEST_NEEDING(own_signal_and_a_host_wait, WITH_GATED_SEMAPHORES)
 {
     start();
     late_gate late;
@@ -80,7 +80,7 @@ TEST_NEEDING(a_failed_producer_fails_its_point, WITH_DOUBLE)
     }
 }
 
-TEST_NEEDING(a_signal_is_after_all_of_an_out_of_order_queue, WITH_SEMAPHORES)
+TEST_NEEDING(a_signal_is_after_all_of_an_out_of_order_queue, WITH_GATED_SEMAPHORES)
 {
     start();
     cl_command_queue queue = cl_make_queue(cl.context, true);
@@ -121,7 +121,7 @@ TEST_NEEDING(a_poll_never_consumes, WITH_SEMAPHORES)
     finish();
 }
 
-TEST_NEEDING(a_wait_that_timed_out_goes_on, WITH_SEMAPHORES)
+TEST_NEEDING(a_wait_that_timed_out_goes_on, WITH_GATED_SEMAPHORES)
 {
     start();
     cl_event gate = cl_make_gate();
@@ -195,21 +195,21 @@ static void check_gated_copy(cl_command_queue consumer, bool own)
     CHECK_CL(cl.raw.ReleaseMemObject(target));
 }
 
-TEST_NEEDING(O3_own_signal_gates_a_queue, WITH_SEMAPHORES)
+TEST_NEEDING(O3_own_signal_gates_a_queue, WITH_GATED_SEMAPHORES)
 {
     start();
     check_gated_copy(cl.other, true);
     finish();
 }
 
-TEST_NEEDING(O3_other_sides_signal_gates_a_queue, WITH_SEMAPHORES)
+TEST_NEEDING(O3_other_sides_signal_gates_a_queue, WITH_GATED_SEMAPHORES)
 {
     start();
     check_gated_copy(cl.other, false);
     finish();
 }
 
-TEST_NEEDING(O3_a_signal_gates_an_out_of_order_queue, WITH_SEMAPHORES)
+TEST_NEEDING(O3_a_signal_gates_an_out_of_order_queue, WITH_GATED_SEMAPHORES)
 {
     start();
     cl_command_queue queue = cl_make_queue(cl.context, true);
@@ -218,7 +218,7 @@ TEST_NEEDING(O3_a_signal_gates_an_out_of_order_queue, WITH_SEMAPHORES)
     finish();
 }
 
-TEST_NEEDING(a_chain_of_events_and_signals_is_one_wait, WITH_SEMAPHORES)
+TEST_NEEDING(a_chain_of_events_and_signals_is_one_wait, WITH_GATED_SEMAPHORES)
 {
     enum { COUNT = 20 };
     start();
@@ -279,7 +279,7 @@ TEST_NEEDING(an_error_claims_nothing, WITH_SEMAPHORES)
 
 /* ---- One signal, one wait ---- */
 
-TEST_NEEDING(O6_the_second_consumer_is_refused, WITH_SEMAPHORES)
+TEST_NEEDING(O6_the_second_consumer_is_refused, WITH_GATED_SEMAPHORES)
 {
     start();
     cl_event gate = cl_make_gate();
@@ -299,7 +299,7 @@ TEST_NEEDING(O6_the_second_consumer_is_refused, WITH_SEMAPHORES)
     finish();
 }
 
-TEST_NEEDING(O6_an_old_point_keeps_its_answer, WITH_SEMAPHORES)
+TEST_NEEDING(O6_an_old_point_keeps_its_answer, WITH_GATED_SEMAPHORES)
 {
     start();
     sp_cl_semaphore *semaphore = make_semaphore();
@@ -363,7 +363,7 @@ TEST_NEEDING(a_signal_that_nobody_waited_for_blocks_the_next, WITH_SEMAPHORES)
     finish();
 }
 
-TEST_NEEDING(behind_its_wait_a_semaphore_is_signalled_again, WITH_SEMAPHORES)
+TEST_NEEDING(behind_its_wait_a_semaphore_is_signalled_again, WITH_GATED_SEMAPHORES)
 {
     start();
     cl_event gate = cl_make_gate();
@@ -421,7 +421,7 @@ TEST_NEEDING(a_signal_whose_flush_failed, WITH_DOUBLE)
 
 /* ---- Host waits among others ---- */
 
-TEST_NEEDING(any_of_signals_and_events, WITH_SEMAPHORES)
+TEST_NEEDING(any_of_signals_and_events, WITH_GATED_SEMAPHORES)
 {
     start();
     late_gate late;
@@ -445,7 +445,7 @@ TEST_NEEDING(any_of_signals_and_events, WITH_SEMAPHORES)
     finish();
 }
 
-TEST_NEEDING(without_a_wait_queue, WITH_SEMAPHORES)
+TEST_NEEDING(without_a_wait_queue, WITH_GATED_SEMAPHORES)
 {
     start();
     cl_close_library();
@@ -471,7 +471,7 @@ static void wait_here(void *user)
     CHECK_STATUS(sp_wait_timeout(user, PATIENCE_NS), SP_OK);
 }
 
-TEST_NEEDING(many_threads_wait_for_one_signal, WITH_SEMAPHORES)
+TEST_NEEDING(many_threads_wait_for_one_signal, WITH_GATED_SEMAPHORES)
 {
     enum { COUNT = 8 };
     start();

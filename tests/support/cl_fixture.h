@@ -21,8 +21,11 @@ enum {
     WITH_DOUBLE = 1 << 1,        /* of the double: handles of "another API" are at hand       */
     WITH_VULKAN = 1 << 2,        /* a Vulkan device of the same GPU                           */
     WITHOUT_SEMAPHORES = 1 << 3, /* the driver says so                                        */
-    WITH_FAILURES_ALONG_QUEUES = 1
-                                 << 4 /* what fails in a queue fails what waits for it           */
+    /* What fails in a queue fails what waits for it. */
+    WITH_FAILURES_ALONG_QUEUES = 1 << 4,
+    /* Enqueueing a semaphore command does not wait for user events, and a pending wait on one queue
+     * does not hold up calls on another. */
+    WITH_GATED_SEMAPHORES = 1 << 5
 };
 
 typedef struct cl_options {
