@@ -156,7 +156,8 @@ TEST_NEEDING(H5_what_is_no_semaphore_never_reaches_the_driver, WITH_SEMAPHORES)
 TEST_NEEDING(H5_a_handle_of_another_maker, WITH_DOUBLE)
 {
     start();
-    int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC); /* looks right, but the driver knows */
+    int fd = open("/dev/ptmx",
+                  O_RDWR | O_NOCTTY | O_CLOEXEC); /* looks right, but is not one of its own */
     const sp_cl_semaphore_import_desc desc = import_desc(fd);
     refuse_import(&desc, SP_ERROR_INVALID_HANDLE);
     CHECK_EQUAL(imports(), 1);

@@ -54,7 +54,7 @@ void sp_cuda_context_unref(sp_cuda_context *context)
 static void let_go(sp_cuda_context *context)
 {
     if (sp_pool_close(&context->events, sp_cuda_is_forked(context)))
-        sp_cuda_context_unref(context);
+        sp_ref_dec(&context->refs); /* not the last: the user's is there */
     sp_cuda_context_unref(context);
 }
 

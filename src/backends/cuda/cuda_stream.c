@@ -37,6 +37,7 @@ typedef struct wait_list {
 static bool grow(wait_list *list)
 {
     size_t capacity = list->capacity * 2;
+    assert(capacity > list->capacity);
     bool is_few = list->items == list->few;
     wait_item *items = realloc(is_few ? NULL : list->items, capacity * sizeof(*items));
     if (!items)
