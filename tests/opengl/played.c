@@ -396,6 +396,25 @@ TEST_NEEDING(a_wait_without_its_fence_fails_the_point, WITH_DOUBLES)
     }
 }
 
+/* A driver that holds the flush up, and then goes on as if the signal had come. */
+static void flush_late(void)
+{
+    test_sleep_ms(8100);
+}
+
+TEST_NEEDING(a_wait_that_the_driver_gave_up, WITH_DOUBLES)
+{
+    sp_gl_semaphore *binary = start_binary();
+    sp_point point = binary_point(binary, 0);
+    gl_hook_replace(GL_HOOK_glFlush, flush_late);
+    CHECK_ERROR(sp_wait(&point), SP_ERROR_BACKEND);
+    gl_hook_replace(GL_HOOK_glFlush, NULL);
+    gl_play_signal(&payload, 0);
+    CHECK_ERROR(sp_wait(&point), SP_ERROR_BACKEND);
+    sp_point_unref(&point);
+    end(binary);
+}
+
 TEST_NEEDING(a_host_wait_that_fails_uses_nothing_up, WITH_DOUBLES)
 {
     sp_gl_semaphore *binary = start_binary();

@@ -61,8 +61,6 @@ void cu_load(const cu_options *options)
     }
     /* Loading a kernel at its first launch waits for the context, and the cases' gates are shut. */
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-    /* As many channels as there can be: streams on one hold up each other. */
-    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     CUresult result = cu.Init(0);
     if (result != CUDA_SUCCESS)
         test_skip("cuInit() gave %d: no GPU here", (int)result);

@@ -52,6 +52,19 @@ sp_status sp_gl_insert_wait(const sp_gl_operation *operation)
     return status;
 }
 
+/* One driver holds the flush up until the signal comes, and after 12 s goes on as if it had. */
+#define GIVEN_UP_NS UINT64_C(8000000000)
+
+static sp_status check_not_given_up(uint64_t start_ns)
+{
+    if (sp_now_ns() - start_ns < GIVEN_UP_NS)
+        return SP_OK;
+    return sp_fail(SP_ERROR_BACKEND,
+                   "the driver held the wait up for %u s: it may have given up, so that nobody "
+                   "knows whether the signal came",
+                   (unsigned)(GIVEN_UP_NS / 1000000000));
+}
+
 sp_status sp_gl_insert_host_wait(sp_gl_semaphore *semaphore, uint64_t value, sp_gl_sync *fence,
                                  void **native)
 {
@@ -66,11 +79,14 @@ sp_status sp_gl_insert_host_wait(sp_gl_semaphore *semaphore, uint64_t value, sp_
         sp_gl_drain_errors(&context->gl);
     else
         sp_gl_forget_errors(&context->gl, &context->log);
+    uint64_t start_ns = sp_now_ns();
     status = sp_gl_insert_wait(&wait);
     if (status == SP_OK) {
         *native = scope.native;
         status = sp_gl_sync_insert(fence);
     }
+    if (status == SP_OK)
+        status = check_not_given_up(start_ns);
     sp_gl_scope_leave(&scope);
     return status;
 }
