@@ -10,6 +10,15 @@
 
 static const info_section *const sections[] = {
     &info_vulkan,
+#ifdef SP_INFO_OPENGL
+    &info_opengl,
+#endif
+#ifdef SP_INFO_OPENCL
+    &info_opencl,
+#endif
+#ifdef SP_INFO_CUDA
+    &info_cuda,
+#endif
     NULL,
 };
 
@@ -22,6 +31,14 @@ static const struct {
     {"failed", "the driver says so, and it did not work"},
 };
 #define RESULT_COUNT (sizeof results / sizeof *results)
+
+/* What the library has code for that no driver within reach has run yet. */
+static const char *const only_on_doubles[] = {
+    "Vulkan: sync_file import and export",
+    "OpenGL: D3D12 fences, Win32 handles, sync_files",
+    "CUDA: D3D12 and D3D11 fences, keyed mutexes, NT handles",
+};
+#define DOUBLE_COUNT (sizeof only_on_doubles / sizeof *only_on_doubles)
 
 static const info_section *section_of(const char *backend)
 {
@@ -86,6 +103,10 @@ static json_t *gather(bool verbose)
             json_object_set_new(report, section->backend, found);
     }
     json_object_set_new(report, "results", count_results(report));
+    json_t *doubles = json_array();
+    for (size_t i = 0; i < DOUBLE_COUNT; i++)
+        json_array_append_new(doubles, json_string(only_on_doubles[i]));
+    json_object_set_new(report, "only_on_doubles", doubles);
     return report;
 }
 
@@ -127,6 +148,9 @@ static void print_text(const json_t *report)
                    json_object_get(json_object_get(report, "results"), results[i].name)),
                results[i].name, results[i].meaning);
     }
+    puts("\nRan on doubles of drivers only, in the tests of syncpoint:");
+    for (size_t i = 0; i < DOUBLE_COUNT; i++)
+        printf("  %s\n", only_on_doubles[i]);
 }
 
 static void print_usage(FILE *file)

@@ -19,5 +19,8 @@ typedef struct info_section {
 } info_section;
 
 extern const info_section info_vulkan;
+extern const info_section info_opengl; /* each only where its backend is built */
+extern const info_section info_opencl;
+extern const info_section info_cuda;
 
 #endif
