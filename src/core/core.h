@@ -177,6 +177,12 @@ void sp_oneshot_setup(sp_oneshot *oneshot, const sp_waiter_ops *ops, uint32_t st
 sp_status sp_oneshot_claim(sp_oneshot *oneshot);
 void sp_oneshot_unclaim(sp_oneshot *oneshot);
 
+/* ---- Arrays (array.c) ---- */
+
+/* Doubles an array that began as `few`, on the stack. NULL: no memory, and nothing changed. */
+void *sp_array_grow(void *items, const void *few, size_t *capacity, size_t item_size);
+void sp_array_free(void *items, const void *few);
+
 /* ---- Pools (pool.c) ---- */
 
 /* Any thread may get and put. What was got the first time is zeroed, later it is as it was put. */

@@ -383,6 +383,8 @@ unsigned cl_double_mistakes(void)
     return result;
 }
 
+/* What is left completes: PoCL 3.1 would fail a queue's commands one within the other, with all their
+ * locks held. */
 void cl_double_finish(void)
 {
     pthread_mutex_lock(&lock);
@@ -395,7 +397,7 @@ void cl_double_finish(void)
         command *c = first;
         first = c->next;
         settle_locked(c);
-        complete(c, CL_OUT_OF_RESOURCES);
+        complete(c, CL_COMPLETE);
     }
     running = stop = false;
 }

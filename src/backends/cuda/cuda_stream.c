@@ -8,7 +8,6 @@
  */
 #include "cuda_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define FEW 16 /* so many leaves need no allocator, and so many semaphores go into one call */
@@ -36,17 +35,10 @@ typedef struct wait_list {
 
 static bool grow(wait_list *list)
 {
-    size_t capacity = list->capacity * 2;
-    assert(capacity > list->capacity);
-    bool is_few = list->items == list->few;
-    wait_item *items = realloc(is_few ? NULL : list->items, capacity * sizeof(*items));
-    if (!items)
-        return false;
-    if (is_few)
-        memcpy(items, list->few, sizeof(list->few));
-    list->items = items;
-    list->capacity = capacity;
-    return true;
+    wait_item *items = sp_array_grow(list->items, list->few, &list->capacity, sizeof(*list->items));
+    if (items)
+        list->items = items;
+    return items != NULL;
 }
 
 static sp_status append(wait_list *list, wait_item item)
@@ -75,8 +67,7 @@ static void list_fini(wait_list *list)
             sp_pool_put(&list->context->uses, item->use);
     }
     sp_cuda_event_unref(list->mark);
-    if (list->items != list->few)
-        free(list->items);
+    sp_array_free(list->items, list->few);
 }
 
 /* ---- Leaves ---- */

@@ -5,9 +5,6 @@
  */
 #include "gl_internal.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ---- The list of what to wait for ---- */
 
 #define FEW_WAITS 16 /* so many need no allocator */
@@ -31,17 +28,10 @@ typedef struct wait_list {
 
 static bool grow(wait_list *list)
 {
-    size_t capacity = list->capacity * 2;
-    assert(capacity > list->capacity);
-    bool is_few = list->items == list->few;
-    wait_item *items = realloc(is_few ? NULL : list->items, capacity * sizeof(*items));
-    if (!items)
-        return false;
-    if (is_few)
-        memcpy(items, list->few, sizeof(list->few));
-    list->items = items;
-    list->capacity = capacity;
-    return true;
+    wait_item *items = sp_array_grow(list->items, list->few, &list->capacity, sizeof(*list->items));
+    if (items)
+        list->items = items;
+    return items != NULL;
 }
 
 static sp_status append(wait_list *list, wait_item item)
@@ -275,7 +265,6 @@ sp_status sp_gl_context_wait(sp_gl_context *context, const sp_point *point,
     wait_list list = {.context = context, .barriers = barriers, .capacity = FEW_WAITS};
     list.items = list.few;
     status = wait_for_leaves(&list, point);
-    if (list.items != list.few)
-        free(list.items);
+    sp_array_free(list.items, list.few);
     return status;
 }

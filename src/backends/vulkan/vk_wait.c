@@ -6,8 +6,6 @@
 #include "vk_internal.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct wait_list {
     sp_vk_queue *queue;
@@ -31,17 +29,11 @@ static sp_vk_wait *find(wait_list *list, const sp_vk_semaphore *semaphore,
 
 static bool grow(wait_list *list)
 {
-    size_t capacity = list->capacity * 2;
-    assert(capacity > list->capacity);
-    bool is_few = list->waits == list->few;
-    sp_vk_wait *waits = realloc(is_few ? NULL : list->waits, capacity * sizeof(*waits));
-    if (!waits)
-        return false;
-    if (is_few)
-        memcpy(waits, list->few, sizeof(list->few));
-    list->waits = waits;
-    list->capacity = capacity;
-    return true;
+    sp_vk_wait *waits =
+        sp_array_grow(list->waits, list->few, &list->capacity, sizeof(*list->waits));
+    if (waits)
+        list->waits = waits;
+    return waits != NULL;
 }
 
 static sp_status append(wait_list *list, sp_vk_wait wait)
@@ -64,8 +56,7 @@ static void unclaim(const wait_list *list)
 
 static void list_fini(wait_list *list)
 {
-    if (list->waits != list->few)
-        free(list->waits);
+    sp_array_free(list->waits, list->few);
 }
 
 /* ---- Leaves ---- */

@@ -53,6 +53,12 @@ void double_unlock(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Lets the child of a fork ask for counts, whatever the streams' threads do meanwhile. */
+__attribute__((constructor)) static void survive_forks(void)
+{
+    pthread_atfork(double_lock, double_unlock, double_unlock);
+}
+
 unsigned long long double_new_id(void)
 {
     return ++last_id;
