@@ -377,3 +377,61 @@ TEST_NEEDING(a_chain_that_fails_half_way, ON_DOUBLE)
     CHECK(used <= 16);
     close_many(&chain);
 }
+
+/* The wait was enqueued, but no mark behind it. It is not free to be waited for again. */
+TEST_NEEDING(a_host_wait_without_its_mark, ON_DOUBLE)
+{
+    sp_cuda_semaphore *binary = open_binary();
+    for (unsigned round = 0; round < 2; round++) { /* also where an earlier wait left its stream */
+        sp_point point = binary_point(binary, 0);
+        peer_signal(&peer, 0);
+        if (round == 1)
+            cu_control->inject("cuEventRecord", 0, 1, 2);
+        CHECK_STATUS(sp_wait(&point), round == 1 ? SP_ERROR_OUT_OF_MEMORY : SP_OK);
+        cu_control->heal();
+        CHECK_STATUS(sp_wait_timeout(&point, MS), round == 1 ? SP_ERROR_OUT_OF_MEMORY : SP_OK);
+        sp_point_unref(&point);
+    }
+    close_binary(binary);
+}
+
+static sp_cuda_semaphore *contended;
+
+/* What another thread could do between the claim of a wait and its enqueueing. */
+static sp_status signal_meanwhile(sp_waiter *waiter, uint64_t value, uint64_t *reached)
+{
+    (void)waiter;
+    *reached = value;
+    CHECK_ERROR(sp_cuda_stream_signal_semaphore(ctx.sp, ctx.stream, contended, 0, NULL),
+                SP_ERROR_INVALID_STATE);
+    return SP_OK;
+}
+
+static void nothing_to_free(sp_waiter *waiter)
+{
+    (void)waiter;
+}
+
+TEST(no_second_signal_while_a_wait_begins)
+{
+    static const sp_waiter_ops ops = {
+        .size = sizeof(ops),
+        .features = SP_FEATURE_COUNTING,
+        .name = "meanwhile",
+        .probe = signal_meanwhile,
+        .destroy = nothing_to_free,
+    };
+    sp_waiter waiter;
+    sp_point custom = {0}, chain = {0};
+    contended = open_binary();
+    sp_point signal = stream_signals(ctx.stream, contended, 0);
+    CHECK_STATUS(sp_waiter_init(&waiter, &ops), SP_OK);
+    CHECK_STATUS(sp_point_custom(&waiter, 1, NULL, &custom), SP_OK);
+    CHECK_STATUS(sp_chain(&signal, &custom, &chain), SP_OK);
+    CHECK_STATUS(sp_cuda_stream_wait(ctx.sp, ctx.stream, &chain), SP_OK);
+    CHECK_STATUS(sp_wait(&signal), SP_OK);
+    sp_point_unref(&chain);
+    sp_point_unref(&custom);
+    sp_point_unref(&signal);
+    close_binary(contended);
+}

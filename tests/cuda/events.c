@@ -201,6 +201,38 @@ TEST(wait_for_an_event_of_another_context)
     finish();
 }
 
+/* A call may be told what is wrong with the current context, which is another's. */
+static void check_trouble_of_another(bool broken)
+{
+    cu_context other;
+    start();
+    cu_open(&other, 0);
+    if (broken)
+        cu_break(&other, other.stream);
+    else
+        cu_control->inject("cuEventRecord", 0, 1, 709); /* another thread destroyed it */
+    sp_point point = stream_point(ctx.stream);
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    sp_point_unref(&point);
+    cu_control->heal();
+    cu_close(&other);
+    CHECK_CU(cu.CtxSetCurrent(ctx.handle));
+    point = stream_point(ctx.stream);
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    sp_point_unref(&point);
+    finish();
+}
+
+TEST_NEEDING(C1_a_destroyed_context_is_current, ON_DOUBLE)
+{
+    check_trouble_of_another(false);
+}
+
+TEST_NEEDING(C1_a_broken_context_is_current, ON_DOUBLE)
+{
+    check_trouble_of_another(true);
+}
+
 /* ---- Waits on streams ---- */
 
 TEST(a_withheld_event_gates_the_stream)

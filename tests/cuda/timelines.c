@@ -386,6 +386,29 @@ static void lost_destroy(sp_waiter *waiter)
     (void)waiter;
 }
 
+/* A producer that fails opens the gate behind its failure: what is past it is not reached. */
+TEST_NEEDING(a_failure_stays_though_its_gate_is_opened, ON_DOUBLE)
+{
+    const sp_error error = {.status = SP_ERROR_FAILED, .message = "it broke"};
+    start();
+    peer_init(&peer, true);
+    sp_point origin = peer_origin(&peer);
+    sp_cuda_semaphore *timeline = peer_import(&peer, &origin);
+    sp_point before = timeline_point(timeline, 4), behind = timeline_point(timeline, 7);
+    CHECK_STATUS(sp_waiter_fail(origin.waiter, 5, &error), SP_OK);
+    peer_signal(&peer, 10);
+    CHECK_ERROR(sp_cuda_stream_signal_semaphore(ctx.sp, ctx.stream, timeline, 10, NULL),
+                SP_ERROR_INVALID_ARGUMENT);
+    CHECK_STATUS(sp_cuda_stream_signal_semaphore(ctx.sp, ctx.stream, timeline, 11, NULL), SP_OK);
+    CHECK_STATUS(sp_poll(&before), SP_OK);
+    CHECK_ERROR(sp_poll(&behind), SP_ERROR_FAILED);
+    CHECK_ERROR(sp_cuda_stream_wait(ctx.sp, ctx.stream, &behind), SP_ERROR_FAILED);
+    sp_point_unref(&before);
+    sp_point_unref(&behind);
+    sp_point_unref(&origin);
+    close_timeline(timeline);
+}
+
 TEST(V3_an_origin_whose_device_is_lost)
 {
     static const sp_waiter_ops ops = {
@@ -488,4 +511,22 @@ TEST(releases_do_not_gather_without_end)
     }
     sp_cuda_semaphore_unref(timeline);
     close_timeline(NULL);
+}
+
+/* As the one above, but what keeps the context from being idle is the library's own wait. */
+TEST_NEEDING(releases_gather_while_a_wait_is_parked, ON_DOUBLE)
+{
+    sp_cuda_semaphore *timeline = open_timeline(false);
+    sp_point point = timeline_point(timeline, 1);
+    CHECK_STATUS(sp_wait_timeout(&point, MS), SP_TIMEOUT);
+    for (unsigned i = 0; i < 100; i++)
+        sp_cuda_semaphore_unref(peer_import(&peer, NULL));
+    CHECK_STATUS(sp_cuda_context_collect(ctx.sp), SP_OK);
+    CHECK_EQUAL(calls("cuDestroyExternalSemaphore"), 0);
+    peer_signal(&peer, 1);
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    CHECK_STATUS(sp_cuda_context_collect(ctx.sp), SP_OK);
+    CHECK_EQUAL(calls("cuDestroyExternalSemaphore"), 100);
+    sp_point_unref(&point);
+    close_timeline(timeline);
 }

@@ -34,15 +34,14 @@ static sp_status start_wait(sp_cuda_signal *signal)
 {
     sp_cuda_semaphore *binary = signal->semaphore;
     sp_cuda_event *mark;
+    bool enqueued;
     sp_status status = sp_oneshot_claim(&signal->oneshot);
-    if (status == SP_ERROR_INVALID_STATE && state_of(signal) == SP_ONESHOT_CLAIMED)
-        return SP_OK;
+    if (status == SP_ERROR_INVALID_STATE && state_of(signal) != SP_ONESHOT_CONSUMED)
+        return SP_OK; /* or had claimed it, and gave it up meanwhile */
     if (status != SP_OK)
         return status;
     sp_os_mutex_lock(&binary->lock);
-    sp_cuda_lane *before = binary->lanes;
-    status = sp_cuda_lane_start_locked(binary, signal->key, &mark);
-    bool enqueued = status == SP_OK || (binary->lanes && binary->lanes != before);
+    status = sp_cuda_lane_start_locked(binary, signal->key, &mark, &enqueued);
     if (status == SP_OK)
         sp_cuda_signal_gate_locked(signal, mark, 0);
     sp_os_mutex_unlock(&binary->lock);
@@ -172,11 +171,18 @@ void sp_cuda_signals_end(sp_cuda_context *context)
 
 /* ---- A new signal of the semaphore ---- */
 
+/* Claimed by a wait that is not enqueued yet, and may give it up again. */
+static bool is_being_waited_for(const sp_cuda_signal *signal)
+{
+    return state_of(signal) == SP_ONESHOT_CLAIMED && !sp_load32(&signal->gated) &&
+           sp_load64(&signal->oneshot.base.failed_from) == UINT64_MAX;
+}
+
 sp_status sp_cuda_binary_check_free_locked(const sp_cuda_semaphore *binary)
 {
     const sp_cuda_signal *current = binary->current;
     bool pending = current && current->ours && state_of(current) == SP_ONESHOT_SUBMITTED;
-    if (!pending && !binary->unwaited)
+    if (!pending && !binary->unwaited && !(current && is_being_waited_for(current)))
         return SP_OK;
     return sp_fail(SP_ERROR_INVALID_STATE,
                    "a signal of this binary semaphore is pending, and nobody waits for it yet");

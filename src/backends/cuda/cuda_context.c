@@ -227,6 +227,9 @@ sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t timeout_ns)
     if (!context)
         return SP_OK;
     if (sp_cuda_is_forked(context)) {
+        sp_cuda_semaphore *retired = context->retired;
+        context->retired = NULL;
+        sp_cuda_semaphores_free(retired);
         let_go(context);
         return sp_fail_forked();
     }

@@ -210,7 +210,7 @@ static sp_status record_outside(sp_cuda_context *context, CUstream stream, sp_po
         return SP_OK;
     }
     sp_cuda_event_unref(event);
-    return result == (CUresult)SP_CU_INVALID_CONTEXT
+    return sp_cuda_may_mean_another(context, result)
                ? SP_PENDING
                : sp_cuda_fail(context, result, "cuEventRecord");
 }

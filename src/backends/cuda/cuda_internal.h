@@ -95,6 +95,8 @@ sp_status sp_cuda_fail_handle(sp_cuda_context *context, CUresult result, const c
 sp_status sp_cuda_fail_gone(const sp_cuda_context *context);
 /* Does the result say that the CUcontext, or the driver, is no more? */
 bool sp_cuda_result_is_end(CUresult result);
+/* Or that it is broken? */
+bool sp_cuda_result_is_gone(CUresult result);
 
 /* ---- The calling thread's state (cuda_scope.c) ---- */
 
@@ -107,6 +109,8 @@ typedef struct sp_cuda_scope {
 sp_status sp_cuda_enter(sp_cuda_context *context, sp_cuda_scope *scope);
 /* The same for work on a stream: which must be one of the context's and must not be captured. */
 sp_status sp_cuda_enter_stream(sp_cuda_context *context, CUstream stream, sp_cuda_scope *scope);
+/* Of a call that was made whichever context is current: may the result be about that one? */
+bool sp_cuda_may_mean_another(const sp_cuda_context *context, CUresult result);
 /* Without making the context current: SP_PENDING if that is needed to tell. */
 sp_status sp_cuda_check_stream(sp_cuda_context *context, CUstream stream);
 void sp_cuda_leave(sp_cuda_context *context, sp_cuda_scope scope);
@@ -271,9 +275,10 @@ struct sp_cuda_lane {
     sp_cuda_event *mark; /* a reference; NULL: none could be recorded, the lane is lost         */
 };
 
-/* Enqueues a wait for the value, or the key. The mark is borrowed from the lane. */
+/* Enqueues a wait for the value, or the key. The mark is borrowed from the lane. *enqueued: it may
+ * be so although the status is an error, and then nothing tells when it is over. */
 sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value,
-                                    sp_cuda_event **mark);
+                                    sp_cuda_event **mark, bool *enqueued);
 /* Looks at the waits for `value` and above, notes what is reached, and ends those that are done.
  * PENDING or an error. *waiting: is there a wait for just this value? */
 sp_status sp_cuda_lanes_poll_locked(sp_cuda_semaphore *semaphore, uint64_t value, bool *waiting);

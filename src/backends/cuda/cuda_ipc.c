@@ -23,12 +23,11 @@ static sp_status make_event(sp_cuda_context *context, sp_cuda_event **out)
     int mode = sp_cuda_relax(context);
     CUresult result =
         context->cu.event_create(&handle, CU_EVENT_DISABLE_TIMING | SP_CU_EVENT_INTERPROCESS);
-    sp_cuda_unrelax(context, mode);
-    if (result != CUDA_SUCCESS)
-        return sp_cuda_fail(context, result, "cuEventCreate");
-    sp_status status = sp_cuda_event_around(context, handle, true, out);
-    if (status != SP_OK)
+    sp_status status = result == CUDA_SUCCESS ? sp_cuda_event_around(context, handle, true, out)
+                                              : sp_cuda_fail(context, result, "cuEventCreate");
+    if (status != SP_OK && handle)
         context->cu.event_destroy(handle);
+    sp_cuda_unrelax(context, mode);
     return status;
 }
 

@@ -78,8 +78,9 @@ static void add(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t value
     semaphore->lanes = lane;
 }
 
-/* From the wait on the lane is in use. If nothing can be recorded behind it, it stays so. */
-static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t value)
+/* Once the wait is enqueued the lane is in use. If nothing can be recorded behind it, it stays so. */
+static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t value,
+                     bool *enqueued)
 {
     sp_status status = sp_cuda_order_behind(semaphore->context, lane->stream, 0, semaphore->waited,
                                             semaphore->wait_stream);
@@ -89,6 +90,7 @@ static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t 
         put_back(semaphore->context, lane);
         return status;
     }
+    *enqueued = true;
     add(semaphore, lane, value);
     status = give_key_back(semaphore, value, lane->stream);
     if (status == SP_OK)
@@ -101,12 +103,13 @@ static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t 
 }
 
 sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value,
-                                    sp_cuda_event **mark)
+                                    sp_cuda_event **mark, bool *enqueued)
 {
     sp_cuda_context *context = semaphore->context;
     sp_cuda_lane *lane = NULL;
     sp_cuda_scope scope;
     bool unused;
+    *enqueued = false;
     sp_status status = sp_cuda_check_usable(context);
     if (status == SP_OK)
         status = sp_cuda_enter(context, &scope);
@@ -115,7 +118,7 @@ sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value
     sp_cuda_lanes_poll_locked(semaphore, 0, &unused); /* what is done is to be used again */
     status = get(context, &lane);
     if (status == SP_OK)
-        status = run(semaphore, lane, value);
+        status = run(semaphore, lane, value, enqueued);
     if (status == SP_OK)
         *mark = lane->mark;
     sp_cuda_leave(context, scope);

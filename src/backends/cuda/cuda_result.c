@@ -93,6 +93,11 @@ bool sp_cuda_result_is_end(CUresult result)
     return (find_result(result)->gone & SP_CUDA_ENDED) != 0;
 }
 
+bool sp_cuda_result_is_gone(CUresult result)
+{
+    return find_result(result)->gone != 0;
+}
+
 sp_status sp_cuda_fail_gone(const sp_cuda_context *context)
 {
     uint32_t gone = sp_cuda_gone(context);

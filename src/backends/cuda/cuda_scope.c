@@ -91,10 +91,16 @@ static SP_COLD sp_status fail_other_context(bool special)
                            : "the stream is of another context than the sp_cuda_context");
 }
 
-/* SP_PENDING: no context is current, and the driver wants one for this. */
+bool sp_cuda_may_mean_another(const sp_cuda_context *context, CUresult result)
+{
+    return result == (CUresult)SP_CU_INVALID_CONTEXT ||
+           (sp_cuda_result_is_gone(result) && !is_current(context));
+}
+
+/* SP_PENDING: to be asked again with our context current. */
 static sp_status fail_question(sp_cuda_context *context, CUresult result, const char *call)
 {
-    return result == (CUresult)SP_CU_INVALID_CONTEXT ? SP_PENDING
+    return sp_cuda_may_mean_another(context, result) ? SP_PENDING
                                                      : sp_cuda_fail(context, result, call);
 }
 

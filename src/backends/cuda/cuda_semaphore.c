@@ -17,6 +17,7 @@ static void follow(sp_cuda_semaphore *semaphore, const sp_point *origin)
         semaphore->base.features &= ~(uint32_t)SP_FEATURE_ARM;
     if ((theirs & SP_FEATURE_POLL) || !(theirs & SP_FEATURE_BLOCK))
         semaphore->base.features |= SP_FEATURE_POLL;
+    semaphore->base.features |= theirs & SP_FEATURE_TO_BEGIN;
 }
 
 sp_cuda_semaphore *sp_cuda_semaphore_make(sp_cuda_context *context, bool counting, bool keyed,
@@ -137,9 +138,22 @@ static void semaphore_release(sp_waiter *waiter)
         sp_cuda_drain(context, SP_CUDA_MOST_RETIRED);
 }
 
-/* Unlinks the retired ones that are free of operations. */
+static bool any_pending_locked(const sp_cuda_context *context)
+{
+    bool pending = false;
+    for (sp_cuda_semaphore *at = context->semaphores; at && !pending; at = at->next)
+        pending = is_pending(at);
+    for (sp_cuda_semaphore *at = context->retired; at && !pending; at = at->next)
+        pending = is_pending(at);
+    return pending;
+}
+
+/* Unlinks the retired ones that are free of operations. None while an operation of any semaphore
+ * is pending: the driver would block until that is over, too, which may be never. */
 static sp_cuda_semaphore *take_retired_locked(sp_cuda_context *context)
 {
+    if (any_pending_locked(context))
+        return NULL;
     sp_cuda_semaphore *taken = NULL;
     sp_cuda_semaphore **link = &context->retired;
     while (*link) {
@@ -231,12 +245,8 @@ const sp_waiter_ops sp_cuda_timeline_ops = {
 
 static bool any_pending(sp_cuda_context *context)
 {
-    bool pending = false;
     sp_os_mutex_lock(&context->lock);
-    for (sp_cuda_semaphore *at = context->semaphores; at && !pending; at = at->next)
-        pending = is_pending(at);
-    for (sp_cuda_semaphore *at = context->retired; at && !pending; at = at->next)
-        pending = is_pending(at);
+    bool pending = any_pending_locked(context);
     sp_os_mutex_unlock(&context->lock);
     return pending;
 }

@@ -92,11 +92,11 @@ sp_status sp_cuda_timeline_probe(sp_waiter *waiter, uint64_t value, uint64_t *re
 static sp_status look_or_start(sp_cuda_semaphore *timeline, uint64_t value)
 {
     sp_cuda_event *mark;
-    bool waiting;
+    bool waiting, enqueued;
     sp_os_mutex_lock(&timeline->lock);
     sp_status status = look_locked(timeline, value, &waiting);
     if (status == SP_PENDING && !waiting) {
-        status = sp_cuda_lane_start_locked(timeline, value, &mark);
+        status = sp_cuda_lane_start_locked(timeline, value, &mark, &enqueued);
         status = status == SP_OK ? SP_PENDING : status;
     }
     sp_os_mutex_unlock(&timeline->lock);
@@ -160,24 +160,29 @@ sp_status sp_cuda_semaphore_point(sp_cuda_semaphore *semaphore, sp_point *out)
 
 /* ---- The guard over values ---- */
 
-/* Asks the origin for its value. */
-static sp_status read_origin(sp_cuda_semaphore *timeline)
+/* Asks the origin for its value. What it says failed is not reached, though a producer opened the
+ * gate behind its failure. */
+static sp_status read_origin(sp_cuda_semaphore *timeline, uint64_t *counter)
 {
     sp_waiter *origin = timeline->origin.waiter;
-    uint64_t counter = 0;
     uint32_t number = sp_error_number();
-    sp_status status = origin->ops->probe(origin, UINT64_MAX - 1, &counter);
+    *counter = 0;
+    sp_status status = origin->ops->probe(origin, UINT64_MAX - 1, counter);
     if (status < 0)
         return sp_fail_as_told(status, origin->ops, number);
-    sp_waiter_reached(&timeline->base, counter);
+    if (*counter == UINT64_MAX) /* its device was removed */
+        return sp_waiter_note_probe(origin, UINT64_MAX - 1, SP_OK, UINT64_MAX);
+    uint64_t failed_from = sp_load64(&origin->failed_from);
+    sp_waiter_reached(&timeline->base, *counter < failed_from ? *counter : failed_from - 1);
     return SP_OK;
 }
 
 void sp_cuda_timeline_look(sp_cuda_semaphore *timeline)
 {
     bool waiting;
+    uint64_t counter;
     if (timeline->origin.waiter) {
-        read_origin(timeline);
+        read_origin(timeline, &counter);
         return;
     }
     sp_os_mutex_lock(&timeline->lock);
@@ -188,8 +193,8 @@ void sp_cuda_timeline_look(sp_cuda_semaphore *timeline)
 /* Best effort: others may signal it, too. */
 static sp_status read_floor(sp_cuda_semaphore *timeline, uint64_t *floor)
 {
-    sp_status status = timeline->origin.waiter ? read_origin(timeline) : SP_OK;
     uint64_t counter = sp_load64(&timeline->base.reached);
+    sp_status status = timeline->origin.waiter ? read_origin(timeline, &counter) : SP_OK;
     *floor = counter > timeline->minted ? counter : timeline->minted;
     return status;
 }
