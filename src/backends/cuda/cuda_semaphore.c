@@ -286,11 +286,12 @@ void sp_cuda_semaphores_end(sp_cuda_context *context)
     }
 }
 
+/* One with an operation that nothing tells the end of is left to the CUcontext. */
 static void end_handle(sp_cuda_semaphore *semaphore)
 {
     const sp_cuda_context *context = semaphore->context;
     sp_os_mutex_lock(&semaphore->lock);
-    if (semaphore->handle && !(sp_cuda_gone(context) & SP_CUDA_ENDED))
+    if (semaphore->handle && !semaphore->untracked && !(sp_cuda_gone(context) & SP_CUDA_ENDED))
         context->cu.destroy_semaphore(semaphore->handle);
     semaphore->handle = NULL;
     sp_os_mutex_unlock(&semaphore->lock);
