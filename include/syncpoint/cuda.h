@@ -88,7 +88,7 @@ typedef struct sp_cuda_caps {
 
 /* What the context can do, asked when it was made. That the driver knows a handle type is not that
  * the other API's driver makes such handles.
- * Returns: SP_OK; INVALID_ARGUMENT. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT; FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_context_caps(const sp_cuda_context *context, sp_cuda_caps *caps);
 
 /* ---- Events: points of kind SP_KIND_CUDA_EVENT --------------------------------------------- */

@@ -80,7 +80,7 @@ typedef struct sp_cl_caps {
 } sp_cl_caps;
 
 /* What the context can do, asked when it was made.
- * Returns: SP_OK; INVALID_ARGUMENT. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_context_caps(const sp_cl_context *context, sp_cl_caps *caps);
 
 /* ---- Events -------------------------------------------------------------------------------- */

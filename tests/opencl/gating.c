@@ -313,6 +313,24 @@ TEST(parked_events_do_not_pile_up)
     finish();
 }
 
+TEST(released_early_events_do_not_pile_up)
+{
+    start();
+    cl_mem buffer = cl_make_buffer();
+    for (unsigned round = 0; round < 300; round++) {
+        cl_event gate = cl_make_gate();
+        cl_event fill = cl_fill(cl.queue, buffer, 1, gate);
+        sp_point point = wrap_event(fill);
+        sp_point_unref(&point);
+        cl_open_gate(gate);
+        CHECK_CL(cl.raw.ReleaseEvent(fill));
+        CHECK_CL(cl.raw.Finish(cl.queue));
+        CHECK(cl_hook_live_events() < 40);
+    }
+    CHECK_CL(cl.raw.ReleaseMemObject(buffer));
+    finish();
+}
+
 /* A driver ends the process when a marker or barrier fails whose event was released. */
 TEST(failure_after_the_points_are_released)
 {

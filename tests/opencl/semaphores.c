@@ -71,12 +71,38 @@ TEST_NEEDING(a_failed_producer_fails_its_point, WITH_DOUBLE)
             CHECK_ERROR(sp_cl_queue_wait(cl.sp, cl.other, &point), SP_ERROR_FAILED);
         CHECK_EQUAL(waits(), round == 1);
         join_not_early(&late);
+        if (round != 1) { /* no signal came, and no wait is enqueued: the semaphore is free */
+            sp_point again = binary_point(semaphore, 0);
+            sp_point_unref(&again);
+        }
         sp_point_unref(&behind);
         sp_point_unref(&point);
         sp_cl_semaphore_unref(semaphore);
         CHECK_CL(cl.raw.ReleaseEvent(fill));
         CHECK_CL(cl.raw.ReleaseMemObject(buffer));
         finish();
+    }
+}
+
+/* The wait is enqueued, and the driver gives no reference of its event. */
+TEST_NEEDING(H1_nothing_tells_when_a_wait_is_over, WITH_DOUBLE)
+{
+    for (unsigned on_host = 0; on_host < 2; on_host++) {
+        for (unsigned skip = 0; skip < 2; skip++) {
+            start();
+            sp_cl_semaphore *semaphore = make_semaphore();
+            sp_point point = binary_point(semaphore, 0);
+            signal_raw(semaphore, NULL);
+            cl_hook_fail(CL_HOOK_RetainEvent, CL_OUT_OF_HOST_MEMORY, skip, 2 - skip);
+            if (on_host)
+                CHECK_STATUS(sp_wait(&point), skip ? SP_OK : SP_ERROR_OUT_OF_MEMORY);
+            else
+                CHECK_STATUS(sp_cl_queue_wait(cl.sp, cl.queue, &point), SP_OK);
+            CHECK_STATUS(sp_wait(&point), skip ? SP_OK : SP_ERROR_OUT_OF_MEMORY);
+            sp_point_unref(&point);
+            sp_cl_semaphore_unref(semaphore);
+            finish();
+        }
     }
 }
 

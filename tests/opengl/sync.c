@@ -98,6 +98,29 @@ TEST(G1_a_GLsync_of_a_shared_context)
     finish();
 }
 
+/* A lost context may say anything: it is not asked, though it shares with a living one. */
+TEST(a_GLsync_while_a_lost_context_is_current)
+{
+    start_with_glsyncs(false);
+    sp_gl_context_desc desc = context_desc();
+    sp_gl_context *second = NULL;
+    sp_point point = signal_point();
+    gl_open_second(&other, &gl, true);
+    desc.share = context;
+    gl_make_current(&other);
+    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    sp_gl_context_lost(second);
+    unsigned before = gl_hook_all_calls();
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_WRONG_CONTEXT);
+    CHECK_EQUAL(gl_hook_all_calls(), before);
+    CHECK_STATUS(sp_gl_context_destroy(second), SP_OK);
+    gl_make_current(&gl);
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    sp_point_unref(&point);
+    gl_close(&other);
+    finish();
+}
+
 /* ---- G2: the wrong context ---- */
 
 static void check_wrong_context(void)

@@ -185,6 +185,8 @@ sp_status sp_cuda_context_caps(const sp_cuda_context *context, sp_cuda_caps *cap
 {
     SP_CHECK_ARGUMENT(context && caps, "context and caps are required");
     SP_CHECK_SIZE(caps);
+    if (sp_cuda_is_forked(context))
+        return sp_fail_forked();
     *caps = context->caps;
     return SP_OK;
 }

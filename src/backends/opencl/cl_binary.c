@@ -49,8 +49,8 @@ static sp_status check_free_locked(const sp_cl_semaphore *semaphore, cl_command_
 {
     const sp_cl_signal *current = semaphore->current;
     uint32_t state = current ? sp_cl_signal_state(current) : SP_ONESHOT_CONSUMED;
-    bool ours = current && current->signalled;
-    if (semaphore->submitting || semaphore->unwaited || (state == SP_ONESHOT_SUBMITTED && ours)) {
+    bool pending = current && sp_cl_signal_is_pending(current);
+    if (semaphore->submitting || semaphore->unwaited || pending) {
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "a signal of this semaphore is pending, and nobody waits for it yet");
     }

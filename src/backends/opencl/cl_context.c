@@ -151,6 +151,8 @@ sp_status sp_cl_context_caps(const sp_cl_context *context, sp_cl_caps *caps)
 {
     SP_CHECK_ARGUMENT(context && caps, "context and caps are required");
     SP_CHECK_SIZE(caps);
+    if (sp_cl_is_forked(context))
+        return sp_fail_forked();
     *caps = context->caps;
     return SP_OK;
 }

@@ -48,6 +48,7 @@ struct sp_cl_context {
     sp_cl_semaphore *semaphores;
     struct sp_cl_event *first_parked;
     struct sp_cl_event *last_parked;
+    uint32_t parked; /* how many */
 
     sp_pool events;
     sp_pool signals;
@@ -187,7 +188,10 @@ static inline cl_event sp_cl_signal_gate(const sp_cl_signal *signal)
     return __atomic_load_n(&signal->gate, __ATOMIC_ACQUIRE);
 }
 
-/* A wait for the claimed signal was enqueued, with this event: keeps references of its own. */
+/* Signalled by us, and nobody waits for it? One whose command failed is not. */
+bool sp_cl_signal_is_pending(const sp_cl_signal *signal);
+/* A wait for the claimed signal was enqueued, with this event: keeps references of its own. If the
+ * driver gives none, the signal fails. */
 void sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate);
 void sp_cl_signal_end(void *unused, void *object);
 void sp_cl_signal_drop(void *context, void *object);

@@ -10,6 +10,9 @@
 
 #define LOOKS 2 /* so many at a time: more than are added, so the list does not grow without end */
 
+/* So many may be parked until one more looks at others. */
+#define FEW 16
+
 static void append(sp_cl_context *context, sp_cl_event *event)
 {
     event->next_parked = NULL;
@@ -19,6 +22,7 @@ static void append(sp_cl_context *context, sp_cl_event *event)
     else
         context->first_parked = event;
     context->last_parked = event;
+    sp_store32(&context->parked, context->parked + 1);
     sp_os_spin_unlock(&context->lock);
 }
 
@@ -26,6 +30,8 @@ void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event)
 {
     event->parked_ns = sp_now_ns();
     append(context, event);
+    if (sp_load32(&context->parked) > FEW)
+        sp_cl_events_tidy(context);
 }
 
 void sp_cl_let_go(sp_cl_context *context, cl_event handle)
@@ -43,8 +49,10 @@ static sp_cl_event *take_first(sp_cl_context *context)
 {
     sp_os_spin_lock(&context->lock);
     sp_cl_event *first = context->first_parked;
-    if (first)
+    if (first) {
         context->first_parked = first->next_parked;
+        sp_store32(&context->parked, context->parked - 1);
+    }
     if (!context->first_parked)
         context->last_parked = NULL;
     sp_os_spin_unlock(&context->lock);

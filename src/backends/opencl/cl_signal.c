@@ -15,6 +15,17 @@ static sp_status check_signalled(const sp_cl_signal *signal)
     return sp_cl_event_is_done(signal->semaphore->context, signal->signalled, &done);
 }
 
+/* Looks without a word on the last error. */
+bool sp_cl_signal_is_pending(const sp_cl_signal *signal)
+{
+    cl_int status = CL_QUEUED;
+    if (!signal->signalled || sp_cl_signal_state(signal) != SP_ONESHOT_SUBMITTED)
+        return false;
+    signal->semaphore->context->cl.get_event_info(
+        signal->signalled, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
+    return status >= 0;
+}
+
 static sp_status signal_probe(sp_waiter *waiter, uint64_t value, uint64_t *reached)
 {
     (void)value;
@@ -33,25 +44,35 @@ static sp_status signal_probe(sp_waiter *waiter, uint64_t value, uint64_t *reach
     return status;
 }
 
+static void set_last_wait(sp_cl_semaphore *semaphore, cl_event wait)
+{
+    sp_os_mutex_lock(&semaphore->lock);
+    cl_event earlier = semaphore->last_wait;
+    semaphore->last_wait = wait;
+    sp_os_mutex_unlock(&semaphore->lock);
+    if (earlier)
+        semaphore->context->cl.release_event(earlier);
+}
+
 void sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate)
 {
     sp_cl_semaphore *semaphore = signal->semaphore;
     const sp_cl_driver *cl = &semaphore->context->cl;
-    cl->retain_event(gate);
-    cl->retain_event(gate);
-    sp_os_mutex_lock(&semaphore->lock);
-    cl_event earlier = semaphore->last_wait;
-    semaphore->last_wait = gate;
-    sp_os_mutex_unlock(&semaphore->lock);
-    if (earlier)
-        cl->release_event(earlier);
+    cl_int result = cl->retain_event(gate);
+    if (result != CL_SUCCESS) { /* then nothing will tell when the wait is over */
+        sp_cl_fail(result, "clRetainEvent");
+        sp_waiter_fail(&signal->oneshot.base, 1, sp_last_error());
+        return;
+    }
+    if (cl->retain_event(gate) == CL_SUCCESS)
+        set_last_wait(semaphore, gate);
     __atomic_store_n(&signal->gate, gate, __ATOMIC_RELEASE);
 }
 
 /* ---- Waiting on the host ---- */
 
 /* Enqueues the wait that uses the claimed signal up. */
-static sp_status enqueue_wait(sp_cl_signal *signal)
+static sp_status enqueue_wait(sp_cl_signal *signal, bool *enqueued)
 {
     sp_cl_context *context = signal->semaphore->context;
     cl_event gate = NULL;
@@ -59,9 +80,13 @@ static sp_status enqueue_wait(sp_cl_signal *signal)
         context->wait_queue, 1, &signal->semaphore->handle, NULL, 0, NULL, &gate);
     if (result != CL_SUCCESS)
         return sp_cl_fail(result, "clEnqueueWaitSemaphoresKHR");
+    *enqueued = true;
     __atomic_fetch_add(&context->host_waits, 1, __ATOMIC_ACQ_REL);
     sp_cl_signal_set_gate(signal, gate);
     context->cl.release_event(gate);
+    sp_status status = sp_waiter_check_failed(&signal->oneshot.base, 1);
+    if (status != SP_OK)
+        return status;
     result = context->cl.flush(context->wait_queue);
     return result == CL_SUCCESS ? SP_OK : sp_cl_fail(result, "clFlush");
 }
@@ -83,8 +108,9 @@ static sp_status start_wait(sp_cl_signal *signal)
         return SP_OK;
     if (status != SP_OK)
         return status;
-    status = enqueue_wait(signal);
-    if (status != SP_OK && !sp_cl_signal_gate(signal))
+    bool enqueued = false;
+    status = enqueue_wait(signal, &enqueued);
+    if (!enqueued)
         sp_oneshot_unclaim(&signal->oneshot);
     return status;
 }
@@ -143,11 +169,11 @@ static void release_events(const sp_cl_context *context, sp_cl_signal *signal)
 static void detach(sp_cl_signal *signal)
 {
     sp_cl_semaphore *semaphore = signal->semaphore;
-    bool pending = sp_cl_signal_state(signal) == SP_ONESHOT_SUBMITTED;
+    bool pending = sp_cl_signal_is_pending(signal);
     sp_os_mutex_lock(&semaphore->lock);
     if (semaphore->current == signal) {
         semaphore->current = NULL;
-        semaphore->unwaited = signal->signalled && pending;
+        semaphore->unwaited = pending;
     }
     sp_os_mutex_unlock(&semaphore->lock);
 }

@@ -44,7 +44,7 @@ static bool group_has(sp_gl_group *group, const void *native)
 {
     sp_os_spin_lock(&group->lock);
     const sp_gl_context *at = group->first;
-    while (at && at->native != native)
+    while (at && (at->native != native || sp_gl_is_gone(at)))
         at = at->group_next;
     sp_os_spin_unlock(&group->lock);
     return at != NULL;
