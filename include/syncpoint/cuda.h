@@ -70,7 +70,8 @@ SP_API sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t time
 /* Destroys external semaphores that were released. CUDA does that only once the whole context has
  * nothing to do, and holds the caller up until then, so a release only puts it off: until this call,
  * until 64 of them have gathered, or until sp_cuda_context_destroy(). Programs that import one for
- * each frame call it where they wait anyway.
+ * each frame call it where they wait anyway. While an operation that the library enqueued on any
+ * semaphore is pending none is destroyed: the next call, or release, looks again.
  * Blocking: until the context is idle.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE; FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_context_collect(sp_cuda_context *context);
@@ -234,7 +235,7 @@ SP_API sp_status sp_cuda_stream_signal_semaphore(sp_cuda_context *context,
  *   not set): nothing was enqueued; INVALID_STATE (binary: claimed by another wait; the stream is
  *   being captured; a point without a value); WRONG_CONTEXT (a stream of another context);
  *   DEVICE_MISMATCH (a semaphore of another sp_cuda_context); BACKEND_MISMATCH (a point of another
- *   API); INVALID_ARGUMENT; FAILED or another failure of the point; OUT_OF_MEMORY; DEVICE_LOST;
+ *   API); NOT_SUPPORTED (a carrier); INVALID_ARGUMENT; FAILED or another failure of the point; OUT_OF_MEMORY; DEVICE_LOST;
  *   BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_wait(sp_cuda_context *context, struct CUstream_st *stream,
                                      const sp_point *point);

@@ -55,8 +55,8 @@ typedef struct sp_cl_context_desc {
 
 /* Loads the entry points and asks the context's devices what they can do.
  * Returns: SP_OK; INVALID_ARGUMENT (also a wait_queue of another context); NOT_SUPPORTED naming the
- *   missing library, function or version (OpenCL 1.2 is needed); OUT_OF_MEMORY; BACKEND.
- *   On error: *out is unchanged. Since: 0.1 */
+ *   missing library, function or version (OpenCL 1.2 is needed); WRONG_CONTEXT (no cl_context, says
+ *   the driver); OUT_OF_MEMORY; DEVICE_LOST; BACKEND. On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cl_context_create(const sp_cl_context_desc *desc, sp_cl_context **out);
 
 /* Ends the library's use of the cl_context. Waits, up to `timeout_ns`, for work of its own that is
@@ -99,20 +99,21 @@ SP_API sp_status sp_cl_queue_signal(sp_cl_context *context, struct _cl_command_q
 /* An event that the user has. Flushes its queue, so that it will be reached; a user event has none.
  * Ownership: retained; the caller keeps and releases its own.
  * Returns: SP_OK, also for an event that has failed: the point then has, too; INVALID_ARGUMENT;
- *   WRONG_CONTEXT (an event of another cl_context); OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED.
- *   Since: 0.1 */
+ *   WRONG_CONTEXT (an event of another cl_context); OUT_OF_MEMORY; DEVICE_LOST; BACKEND;
+ *   INVALID_STATE; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_event_wrap(sp_cl_context *context, struct _cl_event *event, sp_point *out);
 
 /* A user event, which commands can wait for and the host signals. If its last point is released
  * and it was not set, it fails with ABANDONED as the cause, so that no queue waits for ever.
- * Returns: SP_OK; INVALID_ARGUMENT; OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; INVALID_STATE; FORKED.
+ *   Since: 0.1 */
 SP_API sp_status sp_cl_user_event(sp_cl_context *context, sp_point *out);
 
 /* Completes a point of sp_cl_user_event(): SP_OK reaches it; a negative status fails it, and waits
  * give FAILED with that cause. Commands that wait for a failed event end with errors of their own.
  * Drivers run event callbacks of the user's on this thread meanwhile; they may call the library.
  * Returns: SP_OK; INVALID_ARGUMENT (a positive status, or not such a point); INVALID_STATE if it
- *   was set before; BACKEND; FORKED. Since: 0.1 */
+ *   was set before; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_user_event_set(const sp_point *point, sp_status status);
 
 /* ---- Semaphores (cl_khr_semaphore) --------------------------------------------------------- */
@@ -129,15 +130,15 @@ typedef struct sp_cl_semaphore sp_cl_semaphore;
  * sees it; that it is a binary's is what the caller says: drivers do not check.
  * Ownership: *out is a new reference: sp_cl_semaphore_unref().
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_HANDLE; NOT_SUPPORTED naming the missing extension;
- *   SYSTEM; OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED. On error the fd is still the caller's,
- *   and open. Since: 0.1 */
+ *   SYSTEM; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; INVALID_STATE; FORKED. On error the fd is still the
+ *   caller's, and open. Since: 0.1 */
 SP_API sp_status sp_cl_semaphore_import(sp_cl_context *context,
                                         const sp_cl_semaphore_import_desc *desc,
                                         sp_cl_semaphore **out);
 
 /* A cl_semaphore_khr that the user has: binary. Retained.
  * Returns: SP_OK; INVALID_ARGUMENT; NOT_SUPPORTED; WRONG_CONTEXT (a semaphore of another
- *   cl_context); OUT_OF_MEMORY; BACKEND; INVALID_STATE; FORKED. Since: 0.1 */
+ *   cl_context); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; INVALID_STATE; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_semaphore_wrap(sp_cl_context *context, struct _cl_semaphore_khr *semaphore,
                                       sp_cl_semaphore **out);
 
@@ -164,8 +165,8 @@ SP_API sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, 
  * point, and whatever queue waits for it through the library.
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; INVALID_STATE (a signal is pending and nobody
  *   waits for it yet, or a wait on another queue has not run); FAILED (work on an out-of-order
- *   queue has failed); OUT_OF_MEMORY; BACKEND; FORKED. On error: *out is unchanged. If the flush
- *   failed, the signal may still come, and the semaphore takes no other. Since: 0.1 */
+ *   queue has failed); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. On error: *out is unchanged. If
+ *   the flush failed, the signal may still come, and the semaphore takes no other. Since: 0.1 */
 SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
                                               struct _cl_command_queue *queue,
                                               sp_cl_semaphore *semaphore, sp_point *out);
@@ -178,7 +179,7 @@ SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
  *   is not set): nothing was enqueued; INVALID_STATE (claimed by another wait); WRONG_CONTEXT (a
  *   point, or a queue, of another cl_context); BACKEND_MISMATCH (a point of another API);
  *   INVALID_ARGUMENT; FAILED: the event has failed, and nothing was enqueued; OUT_OF_MEMORY;
- *   BACKEND; FORKED. On error nothing is enqueued, and no signal used up; only a failed flush, or
+ *   DEVICE_LOST; BACKEND; FORKED. On error nothing is enqueued, and no signal used up; only a failed flush, or
  *   a failed barrier of an out-of-order queue, leaves the wait on a semaphore behind. Since: 0.1 */
 SP_API sp_status sp_cl_queue_wait(sp_cl_context *context, struct _cl_command_queue *queue,
                                   const sp_point *point);
