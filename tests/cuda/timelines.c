@@ -483,6 +483,18 @@ TEST_NEEDING(a_lost_context_behind_an_origin, ON_DOUBLE)
     close_timeline(timeline);
 }
 
+TEST_NEEDING(a_lost_context_was_to_signal, ON_DOUBLE)
+{
+    sp_cuda_semaphore *timeline = open_timeline(true);
+    gate_close(ctx.stream, 1);
+    sp_point value = stream_signals(ctx.stream, timeline, 1);
+    CHECK_STATUS(sp_wait_timeout(&value, MS), SP_TIMEOUT);
+    cu_break(&ctx, ctx.stream);
+    CHECK_ERROR(sp_wait(&value), SP_ERROR_DEVICE_LOST); /* though nobody else asks CUDA */
+    sp_point_unref(&value);
+    close_timeline(timeline);
+}
+
 /* CUDA destroys a semaphore only once the context is idle, and holds the caller up until then. */
 TEST(W1_a_release_does_not_wait_for_the_context)
 {

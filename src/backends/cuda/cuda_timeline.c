@@ -16,11 +16,19 @@ static sp_point origin_at(const sp_waiter *waiter, uint64_t value)
     return at;
 }
 
-/* While the context is fine. If it is not, its part of the work will never come. */
-static sp_status check_not_lost(sp_waiter *waiter)
+/* If the context broke, its part of the work will never come, and the origin cannot know. CUDA is
+ * asked only while a signal of ours is what the value waits for. */
+static sp_status check_not_lost(sp_waiter *waiter, uint64_t value)
 {
-    const sp_cuda_context *context = sp_cuda_semaphore_of(waiter)->context;
-    return sp_cuda_gone(context) & SP_CUDA_LOST ? sp_cuda_fail_gone(context) : SP_OK;
+    sp_cuda_semaphore *timeline = sp_cuda_semaphore_of(waiter);
+    sp_status status = SP_OK;
+    if (sp_cuda_gone(timeline->context) & SP_CUDA_LOST)
+        return sp_cuda_fail_gone(timeline->context);
+    sp_os_mutex_lock(&timeline->lock);
+    if (timeline->signalled && value <= timeline->minted)
+        status = sp_cuda_event_probe(timeline->signalled);
+    sp_os_mutex_unlock(&timeline->lock);
+    return status < 0 ? status : SP_OK;
 }
 
 sp_status sp_cuda_followed_probe(sp_waiter *waiter, uint64_t value, uint64_t *reached)
@@ -28,7 +36,7 @@ sp_status sp_cuda_followed_probe(sp_waiter *waiter, uint64_t value, uint64_t *re
     sp_point at = origin_at(waiter, value);
     sp_status status = sp_poll(&at);
     *reached = status == SP_OK ? sp_load64(&at.waiter->reached) : 0;
-    return status == SP_PENDING ? check_not_lost(waiter) : status;
+    return status == SP_PENDING ? check_not_lost(waiter, value) : status;
 }
 
 sp_status sp_cuda_followed_block(sp_waiter *waiter, uint64_t value, uint64_t deadline_ns)
