@@ -119,6 +119,11 @@ sp_status sp_fail_forked(void);
 /* Makes the stored failure the last error. */
 sp_status sp_waiter_fail_as_stored(sp_waiter *waiter);
 
+/* For a device-side wait on what its API does not know: fine if it is reached, else
+ * BACKEND_MISMATCH, or the failure. `call` is the public function, `waits` who cannot wait. */
+sp_status sp_waiter_require_reached(sp_waiter *waiter, uint64_t value, const char *call,
+                                    const char *waits);
+
 /* The stored failure of `value` as the last error, or SP_OK if it has not failed. */
 static inline sp_status sp_waiter_check_failed(sp_waiter *waiter, uint64_t value)
 {
@@ -176,6 +181,20 @@ void sp_oneshot_setup(sp_oneshot *oneshot, const sp_waiter_ops *ops, uint32_t st
 /* SP_OK: the caller owns the signal. NOT_SUBMITTED, or INVALID_STATE if another has it. */
 sp_status sp_oneshot_claim(sp_oneshot *oneshot);
 void sp_oneshot_unclaim(sp_oneshot *oneshot);
+
+/* For a host wait on a submitted signal, which goes on with another's. SP_OK: the caller owns the
+ * signal. PENDING: another wait does, or just gave it up: look again. Else an error. */
+sp_status sp_oneshot_claim_or_join(sp_oneshot *oneshot);
+
+/* Blocks until an unsubmitted signal is said to be submitted, has failed, or the deadline passed.
+ * TIMEOUT: look again. */
+sp_status sp_oneshot_wait_for_mark(const sp_oneshot *oneshot, uint64_t deadline_ns);
+
+/* A later signal of the primitive takes the place of this one. If nobody had claimed it, nobody can
+ * now, and a reference is returned: once no lock is held, sp_oneshot_fail_superseded() fails it and
+ * releases that. Both take NULL. */
+sp_oneshot *sp_oneshot_supersede(sp_oneshot *oneshot);
+void sp_oneshot_fail_superseded(sp_oneshot *oneshot);
 
 /* ---- Arrays (array.c) ---- */
 

@@ -162,6 +162,17 @@ sp_status sp_waiter_fail(sp_waiter *waiter, uint64_t from, const sp_error *error
     return SP_OK;
 }
 
+sp_status sp_waiter_require_reached(sp_waiter *waiter, uint64_t value, const char *call,
+                                    const char *waits)
+{
+    sp_status status = sp_waiter_probe(waiter, value);
+    if (status != SP_PENDING && status != SP_NOT_SUBMITTED)
+        return status;
+    return sp_fail(SP_ERROR_BACKEND_MISMATCH,
+                   "%s: %s cannot wait on the device for a %s; wait for it on the host first", call,
+                   waits, waiter->ops->name);
+}
+
 sp_status sp_waiter_fail_as_stored(sp_waiter *waiter)
 {
     /* Written once, before failed_from was, and never changed. */

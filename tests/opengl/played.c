@@ -303,6 +303,50 @@ TEST_NEEDING(helper_takes_host_waits, WITH_DOUBLES)
 
 /* ---- Several at once ---- */
 
+static sp_gl_semaphore *contended;
+
+/* What another thread could do between the claim of a wait and its insertion. */
+static sp_status point_meanwhile(sp_waiter *waiter, uint64_t value, uint64_t *reached)
+{
+    sp_point out = {0};
+    (void)waiter;
+    *reached = value;
+    CHECK_ERROR(sp_gl_binary_point(contended, 0, &out), SP_ERROR_INVALID_STATE);
+    CHECK_ERROR(sp_gl_context_signal_semaphore(context, contended, 0, NULL, NULL),
+                SP_ERROR_INVALID_STATE);
+    return SP_OK;
+}
+
+static void nothing_to_free(sp_waiter *waiter)
+{
+    (void)waiter;
+}
+
+TEST_NEEDING(no_other_signal_while_a_wait_begins, WITH_DOUBLES)
+{
+    static const sp_waiter_ops ops = {
+        .size = sizeof(ops),
+        .features = SP_FEATURE_COUNTING,
+        .name = "meanwhile",
+        .probe = point_meanwhile,
+        .destroy = nothing_to_free,
+    };
+    sp_waiter waiter;
+    sp_point custom = {0}, chain = {0};
+    contended = start_binary();
+    sp_point signal = binary_point(contended, 0);
+    CHECK_STATUS(sp_waiter_init(&waiter, &ops), SP_OK);
+    CHECK_STATUS(sp_point_custom(&waiter, 1, NULL, &custom), SP_OK);
+    CHECK_STATUS(sp_chain(&signal, &custom, &chain), SP_OK);
+    gl_play_signal(&payload, 0);
+    CHECK_STATUS(sp_gl_context_wait(context, &chain, NULL), SP_OK);
+    CHECK_STATUS(sp_wait(&signal), SP_OK);
+    sp_point_unref(&chain);
+    sp_point_unref(&custom);
+    sp_point_unref(&signal);
+    end(contended);
+}
+
 TEST_NEEDING(a_chain_of_semaphores, WITH_DOUBLES)
 {
     enum { COUNT = 40 }; /* more than need no allocator */

@@ -35,11 +35,9 @@ static sp_status start_wait(sp_cuda_signal *signal)
     sp_cuda_semaphore *binary = signal->semaphore;
     sp_cuda_event *mark;
     bool enqueued;
-    sp_status status = sp_oneshot_claim(&signal->oneshot);
-    if (status == SP_ERROR_INVALID_STATE && state_of(signal) != SP_ONESHOT_CONSUMED)
-        return SP_OK; /* or had claimed it, and gave it up meanwhile */
+    sp_status status = sp_oneshot_claim_or_join(&signal->oneshot);
     if (status != SP_OK)
-        return status;
+        return status == SP_PENDING ? SP_OK : status;
     sp_os_mutex_lock(&binary->lock);
     status = sp_cuda_lane_start_locked(binary, signal->key, &mark, &enqueued);
     if (status == SP_OK)
@@ -188,38 +186,17 @@ sp_status sp_cuda_binary_check_free_locked(const sp_cuda_semaphore *binary)
                    "a signal of this binary semaphore is pending, and nobody waits for it yet");
 }
 
-/* Takes the signal away from whoever could still claim it. */
-static bool supersede(sp_cuda_signal *signal)
-{
-    uint32_t *state = &signal->oneshot.state;
-    return sp_cas32(state, SP_ONESHOT_UNSUBMITTED, SP_ONESHOT_CONSUMED) ||
-           sp_cas32(state, SP_ONESHOT_SUBMITTED, SP_ONESHOT_CONSUMED);
-}
-
 /* Makes `next` the semaphore's signal. *earlier: one that never completes now, as a reference. */
 static sp_status replace_current_locked(sp_cuda_semaphore *binary, sp_cuda_signal *next,
-                                        sp_cuda_signal **earlier)
+                                        sp_oneshot **earlier)
 {
     sp_cuda_signal *current = binary->current;
     sp_status status = sp_cuda_binary_check_free_locked(binary);
     if (status != SP_OK)
         return status;
-    if (current && supersede(current) && sp_waiter_try_ref(&current->oneshot.base))
-        *earlier = current;
+    *earlier = sp_oneshot_supersede(current ? &current->oneshot : NULL);
     binary->current = next;
     return SP_OK;
-}
-
-static void fail_superseded(sp_cuda_signal *earlier)
-{
-    sp_error error;
-    if (!earlier)
-        return;
-    sp_error_format(&error, SP_ERROR_INVALID_STATE,
-                    "a later point of the same binary semaphore took this one's place");
-    error.backend = SP_BACKEND_CUDA;
-    sp_waiter_fail(&earlier->oneshot.base, 1, &error);
-    sp_waiter_unref(&earlier->oneshot.base);
 }
 
 sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key, uint32_t flags,
@@ -233,7 +210,7 @@ sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key, uint3
     sp_status status = sp_cuda_check(semaphore->context);
     if (status != SP_OK)
         return status;
-    sp_cuda_signal *earlier = NULL;
+    sp_oneshot *earlier = NULL;
     sp_cuda_signal *signal =
         sp_cuda_signal_make(semaphore, key, flags ? SP_ONESHOT_UNSUBMITTED : SP_ONESHOT_SUBMITTED);
     if (!signal)
@@ -241,7 +218,7 @@ sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key, uint3
     sp_os_mutex_lock(&semaphore->lock);
     status = replace_current_locked(semaphore, signal, &earlier);
     sp_os_mutex_unlock(&semaphore->lock);
-    fail_superseded(earlier);
+    sp_oneshot_fail_superseded(earlier);
     if (status == SP_OK)
         *out = sp_cuda_signal_point(signal, flags);
     else

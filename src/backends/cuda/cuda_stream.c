@@ -107,17 +107,6 @@ static sp_status check_context(const wait_list *list, const sp_cuda_semaphore *s
                    "the semaphore is of another sp_cuda_context: import its handle to this one");
 }
 
-static sp_status add_foreign(sp_waiter *waiter, uint64_t value)
-{
-    sp_status status = sp_waiter_probe(waiter, value);
-    if (status != SP_PENDING && status != SP_NOT_SUBMITTED)
-        return status;
-    return sp_fail(SP_ERROR_BACKEND_MISMATCH,
-                   "sp_cuda_stream_wait: a CUDA stream cannot wait on the device for a %s; wait "
-                   "for it on the host first",
-                   waiter->ops->name);
-}
-
 static sp_status add_leaf(void *user, const sp_point *leaf)
 {
     wait_list *list = user;
@@ -134,7 +123,8 @@ static sp_status add_leaf(void *user, const sp_point *leaf)
         sp_status status = check_context(list, signal->semaphore);
         return status == SP_OK ? add_signal(list, signal) : status;
     }
-    return add_foreign(waiter, sp_point_target(leaf));
+    return sp_waiter_require_reached(waiter, sp_point_target(leaf), "sp_cuda_stream_wait",
+                                     "a CUDA stream");
 }
 
 /* ---- Enqueueing ---- */

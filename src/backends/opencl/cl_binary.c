@@ -59,29 +59,13 @@ static sp_status check_free_locked(const sp_cl_semaphore *semaphore, cl_command_
     return check_last_wait_locked(semaphore, queue);
 }
 
-/* Makes `next` (NULL: none with points) the semaphore's signal, and takes the one before away from
- * whoever could still claim it. Returns that one, as a reference, if it never completes now. */
-static sp_cl_signal *replace_current_locked(sp_cl_semaphore *semaphore, sp_cl_signal *next)
+/* Makes `next` (NULL: none with points) the semaphore's signal. Returns the one before, as a
+ * reference, if it never completes now. */
+static sp_oneshot *replace_current_locked(sp_cl_semaphore *semaphore, sp_cl_signal *next)
 {
     sp_cl_signal *earlier = semaphore->current;
     semaphore->current = next;
-    if (!earlier)
-        return NULL;
-    uint32_t *state = &earlier->oneshot.state;
-    bool taken = sp_cas32(state, SP_ONESHOT_UNSUBMITTED, SP_ONESHOT_CONSUMED) ||
-                 sp_cas32(state, SP_ONESHOT_SUBMITTED, SP_ONESHOT_CONSUMED);
-    return taken && sp_waiter_try_ref(&earlier->oneshot.base) ? earlier : NULL;
-}
-
-static void fail_earlier(sp_cl_signal *earlier)
-{
-    if (!earlier)
-        return;
-    sp_error error;
-    sp_error_format(&error, SP_ERROR_INVALID_STATE, SP_CL_SUPERSEDED);
-    error.backend = SP_BACKEND_OPENCL;
-    sp_waiter_fail(&earlier->oneshot.base, 1, &error);
-    sp_waiter_unref(&earlier->oneshot.base);
+    return sp_oneshot_supersede(earlier ? &earlier->oneshot : NULL);
 }
 
 sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, sp_point *out)
@@ -94,7 +78,7 @@ sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, sp_poin
     if (status != SP_OK)
         return status;
     sp_cl_signal *signal = sp_pool_get(&context->signals);
-    sp_cl_signal *earlier = NULL;
+    sp_oneshot *earlier = NULL;
     if (!signal)
         return SP_ERROR_OUT_OF_MEMORY;
     setup(signal, semaphore, flags ? SP_ONESHOT_UNSUBMITTED : SP_ONESHOT_SUBMITTED);
@@ -103,7 +87,7 @@ sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, sp_poin
     if (status == SP_OK)
         earlier = replace_current_locked(semaphore, signal);
     sp_os_mutex_unlock(&semaphore->lock);
-    fail_earlier(earlier);
+    sp_oneshot_fail_superseded(earlier);
     if (status != SP_OK) {
         sp_error error = *sp_last_error();
         sp_waiter_unref(&signal->oneshot.base);
@@ -133,14 +117,14 @@ static sp_status reserve(sp_cl_semaphore *semaphore, cl_command_queue queue)
 /* What came of it. `signal`: who stands for the signal now, NULL: nobody. */
 static void settle(sp_cl_semaphore *semaphore, sp_cl_signal *signal, const submission *done)
 {
-    sp_cl_signal *earlier = NULL;
+    sp_oneshot *earlier = NULL;
     sp_os_mutex_lock(&semaphore->lock);
     semaphore->submitting = false;
     semaphore->unwaited = done->enqueued && done->status != SP_OK;
     if (done->status == SP_OK)
         earlier = replace_current_locked(semaphore, signal);
     sp_os_mutex_unlock(&semaphore->lock);
-    fail_earlier(earlier);
+    sp_oneshot_fail_superseded(earlier);
 }
 
 /* On an out-of-order queue a signal waits for nothing by itself: a marker stands for all before. */

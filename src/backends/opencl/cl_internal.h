@@ -176,8 +176,6 @@ void sp_cl_semaphores_drop_locked(sp_cl_context *context);
 
 /* ---- Signals (cl_signal.c, cl_binary.c) ---- */
 
-#define SP_CL_SUPERSEDED "a later point of the same semaphore took this one's place"
-
 static inline uint32_t sp_cl_signal_state(const sp_cl_signal *signal)
 {
     return sp_load32(&signal->oneshot.state);

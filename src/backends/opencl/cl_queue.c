@@ -133,17 +133,6 @@ static sp_status add_signal(wait_list *list, sp_cl_signal *signal)
     return status == SP_PENDING ? claim_signal(list, signal) : status;
 }
 
-static sp_status add_foreign(sp_waiter *waiter, uint64_t value)
-{
-    sp_status status = sp_waiter_probe(waiter, value);
-    if (status != SP_PENDING && status != SP_NOT_SUBMITTED)
-        return status;
-    return sp_fail(SP_ERROR_BACKEND_MISMATCH,
-                   "sp_cl_queue_wait: an OpenCL queue cannot wait on the device for a %s; wait for "
-                   "it on the host first",
-                   waiter->ops->name);
-}
-
 static sp_status add_leaf(void *user, const sp_point *leaf)
 {
     sp_waiter *waiter = leaf->waiter;
@@ -151,7 +140,8 @@ static sp_status add_leaf(void *user, const sp_point *leaf)
         return add_event(user, sp_cl_event_of(waiter));
     if (waiter->ops == &sp_cl_signal_ops)
         return add_signal(user, sp_cl_signal_of(waiter));
-    return add_foreign(waiter, sp_point_target(leaf));
+    return sp_waiter_require_reached(waiter, sp_point_target(leaf), "sp_cl_queue_wait",
+                                     "an OpenCL queue");
 }
 
 /* ---- Enqueueing ---- */

@@ -35,7 +35,8 @@ static sp_status signal_probe(sp_waiter *waiter, uint64_t value, uint64_t *reach
     if (sp_cl_signal_state(signal) == SP_ONESHOT_UNSUBMITTED)
         return SP_NOT_SUBMITTED;
     if (sp_cl_signal_state(signal) == SP_ONESHOT_CONSUMED)
-        return sp_fail(SP_ERROR_INVALID_STATE, SP_CL_SUPERSEDED);
+        return sp_fail(SP_ERROR_INVALID_STATE,
+                       "a later point of the same semaphore took this one's place");
     sp_status status = check_signalled(signal);
     cl_event gate = sp_cl_signal_gate(signal);
     if (status == SP_OK && gate)
@@ -103,11 +104,9 @@ static sp_status check_wait_queue(const sp_cl_context *context)
 /* SP_OK also if another thread did. */
 static sp_status start_wait(sp_cl_signal *signal)
 {
-    sp_status status = sp_oneshot_claim(&signal->oneshot);
-    if (status == SP_ERROR_INVALID_STATE && sp_cl_signal_state(signal) == SP_ONESHOT_CLAIMED)
-        return SP_OK;
+    sp_status status = sp_oneshot_claim_or_join(&signal->oneshot);
     if (status != SP_OK)
-        return status;
+        return status == SP_PENDING ? SP_OK : status;
     bool enqueued = false;
     status = enqueue_wait(signal, &enqueued);
     if (!enqueued)

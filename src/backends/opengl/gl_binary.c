@@ -81,19 +81,6 @@ static sp_status signal_probe(sp_waiter *waiter, uint64_t value, uint64_t *reach
 
 /* ---- Waiting on the host ---- */
 
-/* Until the signal's user says that it is submitted. Nothing will wake us: look now and then. */
-static sp_status wait_for_mark(const sp_gl_signal *signal, uint64_t deadline_ns)
-{
-    sp_backoff backoff = {0};
-    while (state_of(signal) == SP_ONESHOT_UNSUBMITTED &&
-           sp_load64(&signal->oneshot.base.failed_from) == UINT64_MAX) {
-        if (sp_now_ns() >= deadline_ns)
-            break;
-        sp_backoff_sleep(&backoff, deadline_ns);
-    }
-    return SP_TIMEOUT;
-}
-
 /* The signal is claimed for this. */
 static sp_status consume(sp_gl_signal *signal, sp_gl_sync *fence)
 {
@@ -115,10 +102,10 @@ static sp_status start_wait(sp_gl_signal *signal)
     sp_gl_sync *fence = sp_gl_sync_make(signal->semaphore->context);
     if (!fence)
         return SP_ERROR_OUT_OF_MEMORY;
-    sp_status status = sp_oneshot_claim(&signal->oneshot);
+    sp_status status = sp_oneshot_claim_or_join(&signal->oneshot);
     if (status == SP_OK)
         status = consume(signal, fence);
-    else if (status == SP_ERROR_INVALID_STATE && state_of(signal) == SP_ONESHOT_CLAIMED)
+    else if (status == SP_PENDING)
         status = SP_OK;
     sp_error error = *sp_last_error();
     sp_gl_sync_unref(fence);
@@ -134,7 +121,7 @@ static sp_status signal_block(sp_waiter *waiter, uint64_t value, uint64_t deadli
     if (status != SP_OK)
         return status;
     if (state == SP_ONESHOT_UNSUBMITTED)
-        return wait_for_mark(signal, deadline_ns);
+        return sp_oneshot_wait_for_mark(&signal->oneshot, deadline_ns);
     if (state == SP_ONESHOT_SUBMITTED)
         status = start_wait(signal);
     if (status != SP_OK)
@@ -200,9 +187,19 @@ void sp_gl_binary_ask_last_gate(sp_gl_semaphore *binary)
     sp_gl_sync_unref(gate);
 }
 
-static sp_status check_unwaited_locked(const sp_gl_semaphore *binary)
+/* Claimed by a wait that is not inserted yet, and may give it up again. */
+static bool is_being_waited_for(const sp_gl_signal *signal)
+{
+    return state_of(signal) == SP_ONESHOT_CLAIMED && !gate_of(signal) &&
+           sp_load64(&signal->oneshot.base.failed_from) == UINT64_MAX;
+}
+
+/* Is the current signal out of the way of a next one? */
+static sp_status check_current_locked(const sp_gl_semaphore *binary)
 {
     const sp_gl_signal *current = binary->current;
+    if (current && is_being_waited_for(current))
+        return fail_wait_not_run();
     if (!current || !current->ours || state_of(current) != SP_ONESHOT_SUBMITTED)
         return SP_OK;
     return sp_fail(SP_ERROR_INVALID_STATE,
@@ -211,50 +208,22 @@ static sp_status check_unwaited_locked(const sp_gl_semaphore *binary)
 
 sp_status sp_gl_binary_check_free_locked(sp_gl_semaphore *binary, const void *native)
 {
-    const sp_gl_signal *current = binary->current;
-    sp_status status = check_unwaited_locked(binary);
-    if (status != SP_OK)
-        return status;
-    if (current && state_of(current) == SP_ONESHOT_CLAIMED && !gate_of(current))
-        return fail_wait_not_run();
-    return check_last_gate_locked(binary, native);
+    sp_status status = check_current_locked(binary);
+    return status == SP_OK ? check_last_gate_locked(binary, native) : status;
 }
 
-/* Takes the signal away from whoever could still claim it. */
-static bool supersede(sp_gl_signal *signal)
-{
-    uint32_t *state = &signal->oneshot.state;
-    return sp_cas32(state, SP_ONESHOT_UNSUBMITTED, SP_ONESHOT_CONSUMED) ||
-           sp_cas32(state, SP_ONESHOT_SUBMITTED, SP_ONESHOT_CONSUMED);
-}
-
-sp_gl_signal *sp_gl_binary_supersede_locked(sp_gl_semaphore *binary)
+sp_oneshot *sp_gl_binary_supersede_locked(sp_gl_semaphore *binary)
 {
     sp_gl_signal *current = binary->current;
     binary->current = NULL;
-    if (!current || !supersede(current) || !sp_waiter_try_ref(&current->oneshot.base))
-        return NULL;
-    return current;
-}
-
-void sp_gl_binary_fail_superseded(sp_gl_signal *earlier)
-{
-    sp_error error;
-    if (!earlier)
-        return;
-    sp_error_format(&error, SP_ERROR_INVALID_STATE,
-                    "a later signal of the same binary semaphore took this one's place");
-    error.backend = SP_BACKEND_OPENGL;
-    sp_waiter_fail(&earlier->oneshot.base, 1, &error);
-    sp_waiter_unref(&earlier->oneshot.base);
+    return sp_oneshot_supersede(current ? &current->oneshot : NULL);
 }
 
 /* Makes `next` the semaphore's signal. *earlier: one that never completes now, as a reference. */
-static sp_status replace_current(sp_gl_semaphore *binary, sp_gl_signal *next,
-                                 sp_gl_signal **earlier)
+static sp_status replace_current(sp_gl_semaphore *binary, sp_gl_signal *next, sp_oneshot **earlier)
 {
     sp_os_mutex_lock(&binary->lock);
-    sp_status status = check_unwaited_locked(binary);
+    sp_status status = check_current_locked(binary);
     if (status == SP_OK) {
         *earlier = sp_gl_binary_supersede_locked(binary);
         binary->current = next;
@@ -272,13 +241,13 @@ sp_status sp_gl_binary_point(sp_gl_semaphore *semaphore, uint32_t flags, sp_poin
     sp_status status = sp_gl_check(semaphore->context);
     if (status != SP_OK)
         return status;
-    sp_gl_signal *earlier = NULL;
+    sp_oneshot *earlier = NULL;
     sp_gl_signal *signal =
         sp_gl_signal_make(semaphore, flags ? SP_ONESHOT_UNSUBMITTED : SP_ONESHOT_SUBMITTED);
     if (!signal)
         return SP_ERROR_OUT_OF_MEMORY;
     status = replace_current(semaphore, signal, &earlier);
-    sp_gl_binary_fail_superseded(earlier);
+    sp_oneshot_fail_superseded(earlier);
     if (status != SP_OK) {
         sp_error error = *sp_last_error();
         sp_waiter_unref(&signal->oneshot.base);

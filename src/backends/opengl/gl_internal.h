@@ -289,9 +289,7 @@ void sp_gl_signal_fail(sp_gl_signal *signal, const sp_error *error);
 void sp_gl_binary_ask_last_gate(sp_gl_semaphore *binary);
 /* May a signal be inserted into the stream of `native`? */
 sp_status sp_gl_binary_check_free_locked(sp_gl_semaphore *binary, const void *native);
-/* The current signal gives way. Returns it, as a reference, if it never completes now; it is failed
- * once the lock is given back. */
-sp_gl_signal *sp_gl_binary_supersede_locked(sp_gl_semaphore *binary);
-void sp_gl_binary_fail_superseded(sp_gl_signal *earlier);
+/* The current signal gives way: sp_oneshot_supersede(). */
+sp_oneshot *sp_gl_binary_supersede_locked(sp_gl_semaphore *binary);
 
 #endif

@@ -88,7 +88,7 @@ static void watch_signal(const sp_gl_operation *operation, sp_gl_sync *fence)
 /* ---- Binary ---- */
 
 static sp_status signal_binary_locked(const sp_gl_context *context, sp_gl_operation *operation,
-                                      sp_gl_signal *signal, sp_gl_signal **earlier)
+                                      sp_gl_signal *signal, sp_oneshot **earlier)
 {
     sp_gl_semaphore *binary = operation->semaphore;
     sp_status status = sp_gl_binary_check_free_locked(binary, context->native);
@@ -110,7 +110,7 @@ static sp_status signal_in_stream(sp_gl_context *context, sp_gl_operation *opera
                                   const spares *spare)
 {
     sp_gl_semaphore *semaphore = operation->semaphore;
-    sp_gl_signal *earlier = NULL;
+    sp_oneshot *earlier = NULL;
     if (!sp_gl_has_values(semaphore))
         sp_gl_binary_ask_last_gate(semaphore);
     sp_gl_forget_errors(&context->gl, &context->log);
@@ -121,7 +121,7 @@ static sp_status signal_in_stream(sp_gl_context *context, sp_gl_operation *opera
     if (status == SP_OK)
         context->gl.flush();
     sp_os_mutex_unlock(&semaphore->lock);
-    sp_gl_binary_fail_superseded(earlier);
+    sp_oneshot_fail_superseded(earlier);
     return status;
 }
 

@@ -123,17 +123,6 @@ static sp_status add_signal(wait_list *list, sp_gl_signal *signal)
     return status;
 }
 
-static sp_status add_foreign(sp_waiter *waiter, uint64_t value)
-{
-    sp_status status = sp_waiter_probe(waiter, value);
-    if (status != SP_PENDING && status != SP_NOT_SUBMITTED)
-        return status;
-    return sp_fail(SP_ERROR_BACKEND_MISMATCH,
-                   "sp_gl_context_wait: a GL context cannot wait on the device for a %s; wait for "
-                   "it on the host first",
-                   waiter->ops->name);
-}
-
 static sp_status add_leaf(void *user, const sp_point *leaf)
 {
     sp_waiter *waiter = leaf->waiter;
@@ -143,7 +132,8 @@ static sp_status add_leaf(void *user, const sp_point *leaf)
         return add_timeline(user, sp_gl_semaphore_of(waiter), leaf->value);
     if (waiter->ops == &sp_gl_signal_ops)
         return add_signal(user, sp_gl_signal_of(waiter));
-    return add_foreign(waiter, sp_point_target(leaf));
+    return sp_waiter_require_reached(waiter, sp_point_target(leaf), "sp_gl_context_wait",
+                                     "a GL context");
 }
 
 /* A semaphore that is known reached is still waited for if it is to hand memory over. */

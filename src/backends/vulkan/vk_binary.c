@@ -76,27 +76,12 @@ static sp_status signal_probe(sp_waiter *waiter, uint64_t value, uint64_t *reach
 
 /* ---- Waiting on the host ---- */
 
-/* Until the signal's user says that it is submitted. Nothing will wake us: look now and then. */
-static sp_status wait_for_mark(const sp_vk_signal *signal, uint64_t deadline_ns)
-{
-    sp_backoff backoff = {0};
-    while (state_of(signal) == SP_ONESHOT_UNSUBMITTED &&
-           sp_load64(&signal->oneshot.base.failed_from) == UINT64_MAX) {
-        if (sp_now_ns() >= deadline_ns)
-            break;
-        sp_backoff_sleep(&backoff, deadline_ns);
-    }
-    return SP_TIMEOUT;
-}
-
 /* Claims the signal and submits the wait that uses it up. SP_OK also if another thread did. */
 static sp_status start_wait(sp_vk_signal *signal, sp_vk_queue *queue)
 {
-    sp_status status = sp_oneshot_claim(&signal->oneshot);
-    if (status == SP_ERROR_INVALID_STATE && state_of(signal) == SP_ONESHOT_CLAIMED)
-        return SP_OK;
+    sp_status status = sp_oneshot_claim_or_join(&signal->oneshot);
     if (status != SP_OK)
-        return status;
+        return status == SP_PENDING ? SP_OK : status;
     const sp_vk_wait wait = {.semaphore = signal->semaphore, .signal = signal};
     sp_vk_batch batch = {.queue = queue, .waits = &wait, .wait_count = 1};
     status = sp_vk_batch_submit(&batch);
@@ -140,7 +125,7 @@ static sp_status signal_block(sp_waiter *waiter, uint64_t value, uint64_t deadli
     sp_vk_signal *signal = sp_vk_signal_of(waiter);
     uint32_t state = state_of(signal);
     if (state == SP_ONESHOT_UNSUBMITTED)
-        return wait_for_mark(signal, deadline_ns);
+        return sp_oneshot_wait_for_mark(&signal->oneshot, deadline_ns);
     if (state == SP_ONESHOT_CONSUMED)
         return fail_consumed();
     if (state == SP_ONESHOT_SUBMITTED) {
@@ -218,18 +203,9 @@ sp_status sp_vk_binary_check_free_locked(sp_vk_semaphore *binary, uint32_t slot)
     return SP_OK;
 }
 
-/* Takes the signal away from whoever could still claim it. */
-static bool supersede_locked(sp_vk_signal *signal)
-{
-    uint32_t *state = &signal->oneshot.state;
-    return sp_cas32(state, SP_ONESHOT_UNSUBMITTED, SP_ONESHOT_CONSUMED) ||
-           sp_cas32(state, SP_ONESHOT_SUBMITTED, SP_ONESHOT_CONSUMED) ||
-           state_of(signal) == SP_ONESHOT_CONSUMED;
-}
-
 /* Makes `next` the semaphore's signal. *earlier: one that never completes now, as a reference. */
 static sp_status replace_current_locked(sp_vk_semaphore *binary, sp_vk_signal *next,
-                                        sp_vk_signal **earlier)
+                                        sp_oneshot **earlier)
 {
     sp_vk_signal *current = binary->current;
     if (binary->temporary && binary->spent) {
@@ -240,38 +216,25 @@ static sp_status replace_current_locked(sp_vk_semaphore *binary, sp_vk_signal *n
     if (status != SP_OK)
         return status;
     if (current && state_of(current) != SP_ONESHOT_CLAIMED) {
-        if (!supersede_locked(current))
+        *earlier = sp_oneshot_supersede(&current->oneshot);
+        if (state_of(current) == SP_ONESHOT_CLAIMED)
             return fail_wait_not_run(); /* claimed this very moment */
-        if (sp_waiter_try_ref(&current->oneshot.base))
-            *earlier = current;
     }
     binary->current = next;
     binary->spent = true;
     return SP_OK;
 }
 
-static void fail_superseded(sp_vk_signal *earlier)
-{
-    sp_error error;
-    if (!earlier)
-        return;
-    sp_error_format(&error, SP_ERROR_INVALID_STATE,
-                    "a later point of the same binary semaphore took this one's place");
-    error.backend = SP_BACKEND_VULKAN;
-    sp_waiter_fail(&earlier->oneshot.base, 1, &error);
-    sp_waiter_unref(&earlier->oneshot.base);
-}
-
 static sp_status start_signal(sp_vk_semaphore *binary, sp_vk_signal *signal)
 {
-    sp_vk_signal *earlier = NULL;
+    sp_oneshot *earlier = NULL;
     sp_os_mutex_lock(&binary->lock);
     bool signalled = binary->signalled;
     sp_status status = replace_current_locked(binary, signal, &earlier);
     sp_os_mutex_unlock(&binary->lock);
     if (status == SP_OK && signalled)
         sp_waiter_reached(&signal->oneshot.base, 1);
-    fail_superseded(earlier);
+    sp_oneshot_fail_superseded(earlier);
     return status;
 }
 
