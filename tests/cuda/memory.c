@@ -153,7 +153,8 @@ static bool refuse_one(sp_status (*attempt)(void), unsigned skip)
     CHECK_STATUS(status, refused ? SP_ERROR_OUT_OF_MEMORY : SP_OK);
     if (refused) {
         CHECK(test_same_point(&made, &marked));
-        CHECK_HANDLES(handles);
+        if (cu_control) /* a driver opens files with the first object of a kind */
+            CHECK_HANDLES(handles);
         CHECK_STATUS(attempt(), SP_OK); /* nothing was lost by it */
     }
     if (made.waiter)

@@ -185,7 +185,8 @@ void gl_close(gl_context *gl)
 void gl_make_current(gl_context *gl)
 {
     CHECK(gl->egl.BindAPI(is_es(gl) ? EGL_OPENGL_ES_API : EGL_OPENGL_API));
-    CHECK(gl->egl.MakeCurrent(gl->display, EGL_NO_SURFACE, EGL_NO_SURFACE, gl->native));
+    if (!gl->egl.MakeCurrent(gl->display, EGL_NO_SURFACE, EGL_NO_SURFACE, gl->native))
+        fail_msg("eglMakeCurrent: 0x%04x", (unsigned)gl->egl.GetError());
 }
 
 void gl_make_none_current(gl_context *gl)
