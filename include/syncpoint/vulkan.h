@@ -128,10 +128,12 @@ typedef struct sp_vk_semaphore sp_vk_semaphore;
  * Whoever asks for a binary's signal asserts that nothing submitted to the queue before, by others
  * than this library, waits for a signal that is not submitted yet: Vulkan forbids to wait on the
  * binary then, and some drivers hang.
- * The exporter of a binary cannot see the other side's wait: use a fresh semaphore for each signal.
- * `out` is optional; without it a binary's signal is the caller's own to wait for.
+ * `out` is optional. Without it, or once its last point is released, a binary's signal is left to the
+ * caller or to the other side to wait for. The library cannot see that wait: who signals again asserts
+ * that it is submitted, and the other side's has run. A fresh semaphore for each signal needs none of
+ * that.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, a value that does not increase or jumps too far, a value
- *   for a binary); DEVICE_MISMATCH; INVALID_STATE (binary: a signal nobody waited for is pending,
+ *   for a binary); DEVICE_MISMATCH; INVALID_STATE (binary: its point lives and nobody waits for it,
  *   or its wait is on another queue and has not run yet; a temporary import); DEVICE_LOST,
  *   OUT_OF_MEMORY, BACKEND from the submit: the value is given back; FORKED.
  *   On error: *out is unchanged. Since: 0.1 */

@@ -464,6 +464,29 @@ TEST_NEEDING(host_waits_for_another_device, WITH_OPAQUE_FD)
     close_producer();
 }
 
+/* A signal whose point is released is the other side's to wait for; then comes the next one. */
+TEST_NEEDING(released_signals_are_left_to_another_device, WITH_OPAQUE_FD)
+{
+    open_producer();
+    sp_vk_semaphore *exported = make_exportable(&producer);
+    int fd = export_fd(exported);
+    sp_vk_semaphore *imported = import_fd(&vk, fd, false);
+    close(fd);
+    for (unsigned round = 0; round < 3; round++) {
+        sp_point sent = {0}, refused = {0};
+        CHECK_STATUS(sp_vk_queue_signal_semaphore(producer.sp_queue, exported, 0, &sent), SP_OK);
+        CHECK_ERROR(sp_vk_queue_signal_semaphore(producer.sp_queue, exported, 0, &refused),
+                    SP_ERROR_INVALID_STATE);
+        sp_point_unref(&sent);
+        sp_point arrived = binary_point(imported, 0);
+        CHECK_STATUS(sp_wait(&arrived), SP_OK);
+        sp_point_unref(&arrived);
+    }
+    sp_vk_semaphore_unref(imported);
+    sp_vk_semaphore_unref(exported);
+    close_producer();
+}
+
 /* A chain of a few dozen calls that holds millions of points: each part is looked at once. */
 TEST(chains_that_share_parts)
 {

@@ -144,12 +144,9 @@ static sp_status signal_block(sp_waiter *waiter, uint64_t value, uint64_t deadli
 static void detach(sp_vk_signal *signal)
 {
     sp_vk_semaphore *binary = signal->semaphore;
-    bool pending = state_of(signal) == SP_ONESHOT_SUBMITTED;
     sp_os_mutex_lock(&binary->lock);
-    if (binary->current == signal) {
+    if (binary->current == signal)
         binary->current = NULL;
-        binary->unwaited = signal->ours && pending;
-    }
     sp_os_mutex_unlock(&binary->lock);
 }
 
@@ -190,7 +187,7 @@ sp_status sp_vk_binary_check_free_locked(sp_vk_semaphore *binary, uint32_t slot)
 {
     const sp_vk_signal *current = binary->current;
     uint32_t state = current ? state_of(current) : SP_ONESHOT_CONSUMED;
-    if (binary->unwaited || (state == SP_ONESHOT_SUBMITTED && current->ours)) {
+    if (state == SP_ONESHOT_SUBMITTED && current->ours) {
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "a signal of this binary semaphore is pending, and nobody waits for it yet");
     }

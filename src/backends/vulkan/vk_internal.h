@@ -61,7 +61,6 @@ struct sp_vk_semaphore {
 
     /* Binary */
     sp_vk_signal *current; /* the last signal that has points; not a reference                  */
-    bool unwaited;         /* a signal of ours is pending, and its last point was released      */
     bool spent;            /* a temporary payload has had its point                             */
     uint32_t wait_slot;    /* the last wait that we submitted: its queue,                       */
     uint64_t wait_value;   /* and the progress value that says that it has run; 0: none         */
