@@ -39,7 +39,8 @@ struct CUextSemaphore_st;
 /* ---- Context ------------------------------------------------------------------------------- */
 
 /* The library's view of one CUcontext, primary or not. Thread-safety: any thread, except that
- * destroying it excludes every other call on it; releasing points and semaphores may go on. */
+ * destroying it excludes every other call on it and on its semaphores. What may go on meanwhile:
+ * waits for its points on the host, polls of them, and releases of points and semaphores. */
 typedef struct sp_cuda_context sp_cuda_context;
 
 /* Zero it, set `size`, then what differs. */
@@ -63,7 +64,9 @@ SP_API sp_status sp_cuda_context_create(const sp_cuda_context_desc *desc, sp_cud
  * wants done before they are destroyed: waits and signals on streams, and host waits that ran out of
  * time. *Points* stay valid: those reached stay SP_OK, the others fail with INVALID_STATE, and
  * releasing them calls no driver.
- * Blocking: up to the timeout. NULL is SP_OK. Of a context that is lost or gone it waits for nothing.
+ * Blocking: up to the timeout. Then, if an external semaphore is to be destroyed: until the CUcontext
+ * has nothing to do, as CUDA itself blocks for that, without a limit; so end the program's own work
+ * before. NULL is SP_OK. Of a context that is lost or gone it waits for nothing.
  * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.1 */
 SP_API sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t timeout_ns);
 
@@ -71,7 +74,8 @@ SP_API sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t time
  * nothing to do, and holds the caller up until then, so a release only puts it off: until this call,
  * until 64 of them have gathered, or until sp_cuda_context_destroy(). Programs that import one for
  * each frame call it where they wait anyway. While an operation that the library enqueued on any
- * semaphore is pending none is destroyed: the next call, or release, looks again.
+ * semaphore is pending none is destroyed: the next call, or release, looks again. (If CUDA let one
+ * be enqueued, but refused the event behind it, nobody knows: then they go with the CUcontext.)
  * Blocking: until the context is idle.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE; FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_context_collect(sp_cuda_context *context);

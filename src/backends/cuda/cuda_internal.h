@@ -56,13 +56,17 @@ struct sp_cuda_context {
     sp_pool lanes;   /* sp_cuda_lane, each with a stream */
     sp_pool uses;    /* sp_cuda_use */
 
-    /* Guards what follows. Held while native objects are destroyed, so that none is in a driver's
-     * hands any more once SP_CUDA_DEAD is set. */
+    uint32_t untracked; /* an operation has no mark: nobody knows when it is done                */
+
+    /* Guards what follows. Held while events are destroyed, so that none is in a driver's hands any
+     * more once SP_CUDA_DEAD is set. */
     sp_os_mutex lock;
-    sp_cuda_semaphore *semaphores;
+    sp_cuda_semaphore *semaphores; /* those with a handle, which are not retired */
     sp_cuda_semaphore *retired;
     uint32_t retired_count; /* read without the lock: nothing to do is the usual case */
     uint32_t destroying;    /* threads that destroy retired ones right now                 */
+    uint32_t ending;        /* sp_cuda_context_destroy() found nothing pending, and no host wait and
+                             * no such thread is to begin; read within a semaphore's lock, too */
 };
 
 /* SP_OK; FORKED; INVALID_STATE: destroyed, or the CUcontext is known to be. */
@@ -203,7 +207,6 @@ struct sp_cuda_semaphore {
     sp_os_mutex lock;
     sp_cuda_use *uses;
     sp_cuda_lane *lanes; /* host waits that go on */
-    bool untracked;      /* an operation without a mark: nobody knows when it is done           */
 
     /* With values: the largest that we signalled, and that signal's mark and stream. */
     uint64_t minted;
@@ -239,11 +242,12 @@ void sp_cuda_semaphore_free(sp_cuda_semaphore *semaphore); /* it has no handle (
  * long as the driver does, without a lock of ours. */
 void sp_cuda_drain(sp_cuda_context *context, uint32_t most);
 
-/* For sp_cuda_context_destroy(): TIMEOUT if operations are still pending then; the last probes; the
- * end of all handles, which leaves those that nobody holds to be freed. */
+/* For sp_cuda_context_destroy(): TIMEOUT if operations are still pending then, else none begins any
+ * more; the last probes; the end of all handles, which leaves those that nobody holds to be freed.
+ * That blocks as long as the driver does, without a lock of ours. */
 sp_status sp_cuda_semaphores_wait(sp_cuda_context *context, uint64_t deadline_ns);
 void sp_cuda_semaphores_end(sp_cuda_context *context);
-sp_cuda_semaphore *sp_cuda_semaphores_destroy_locked(sp_cuda_context *context);
+sp_cuda_semaphore *sp_cuda_semaphores_destroy(sp_cuda_context *context);
 void sp_cuda_semaphores_free(sp_cuda_semaphore *semaphore);
 
 /* ---- What was enqueued (cuda_use.c) ---- */
@@ -276,7 +280,8 @@ struct sp_cuda_lane {
 };
 
 /* Enqueues a wait for the value, or the key. The mark is borrowed from the lane. *enqueued: it may
- * be so although the status is an error, and then nothing tells when it is over. */
+ * be so although the status is an error, and then nothing tells when it is over. TIMEOUT: not now,
+ * the context is being destroyed. */
 sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value,
                                     sp_cuda_event **mark, bool *enqueued);
 /* Looks at the waits for `value` and above, notes what is reached, and ends those that are done.

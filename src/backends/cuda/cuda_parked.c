@@ -96,7 +96,7 @@ static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t 
     if (status == SP_OK)
         status = sp_cuda_event_record(lane->mark, lane->stream);
     if (status != SP_OK) {
-        semaphore->untracked = true;
+        sp_store32(&semaphore->context->untracked, 1);
         sp_cuda_mark_set(&lane->mark, NULL);
     }
     return status;
@@ -111,6 +111,8 @@ sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value
     bool unused;
     *enqueued = false;
     sp_status status = sp_cuda_check_usable(context);
+    if (status == SP_OK && sp_load32(&context->ending))
+        status = SP_TIMEOUT;
     if (status == SP_OK)
         status = sp_cuda_enter(context, &scope);
     if (status != SP_OK)

@@ -100,7 +100,7 @@ static sp_status note_locked(emission *made)
         semaphore->current = made->signal;
     sp_status status = sp_cuda_event_record(made->mark, made->stream);
     if (status != SP_OK) {
-        semaphore->untracked = true;
+        sp_store32(&semaphore->context->untracked, 1);
         sp_cuda_mark_set(&semaphore->signalled, NULL);
         return status;
     }

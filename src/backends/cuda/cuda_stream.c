@@ -209,7 +209,7 @@ static void note_enqueued(const wait_list *list, size_t end, const sp_error *unm
             continue;
         sp_os_mutex_lock(&item->semaphore->lock);
         if (unmarked) {
-            item->semaphore->untracked = true;
+            sp_store32(&list->context->untracked, 1);
         } else {
             sp_cuda_use_add_locked(item->semaphore, item->use, list->stream_id, list->mark);
             item->use = NULL;
