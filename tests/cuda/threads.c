@@ -148,6 +148,67 @@ TEST(points_are_used_while_the_context_is_destroyed)
     }
 }
 
+/* ---- Two waits on one stream at once ---- */
+
+/* What another thread could do just after the first one's mark was recorded. */
+static void wait_for_two(void *user)
+{
+    CHECK_STATUS(sp_cuda_stream_wait(ctx.sp, ctx.stream, user), SP_OK);
+}
+
+TEST_NEEDING(a_mark_that_is_noted_late_hides_no_newer_one, ON_DOUBLE)
+{
+    start();
+    peer_init(&peer, true);
+    timeline = peer_import(&peer, NULL);
+    sp_point one = timeline_point(timeline, 1), two = timeline_point(timeline, 2);
+    cu_control->call_after("cuEventRecord", wait_for_two, &two);
+    CHECK_STATUS(sp_cuda_stream_wait(ctx.sp, ctx.stream, &one), SP_OK);
+    sp_point behind_one = stream_point(ctx.stream);
+    peer_signal(&peer, 1);
+    CHECK_STATUS(sp_wait_timeout(&behind_one, DELAY_MS * MS), SP_TIMEOUT);
+    CHECK_STATUS(sp_cuda_context_destroy(ctx.sp, 0), SP_TIMEOUT);
+    peer_signal(&peer, 2);
+    CHECK_STATUS(sp_wait(&behind_one), SP_OK);
+    sp_point_unref(&behind_one);
+    sp_point_unref(&one);
+    sp_point_unref(&two);
+    sp_cuda_semaphore_unref(timeline);
+    finish();
+    peer_fini(&peer);
+}
+
+static void wait_for_values(void *user)
+{
+    (void)user;
+    for (uint64_t value = 1; value <= 50; value++) {
+        sp_point point = timeline_point(timeline, value);
+        CHECK_STATUS(sp_cuda_stream_wait(ctx.sp, ctx.stream, &point), SP_OK);
+        sp_point_unref(&point);
+    }
+}
+
+TEST(waits_of_several_threads_on_one_stream)
+{
+    part parts[THREADS] = {0};
+    start();
+    peer_init(&peer, true);
+    timeline = peer_import(&peer, NULL);
+    for (unsigned i = 0; i < THREADS; i++)
+        worker_start(&parts[i].worker, 0, wait_for_values, &parts[i]);
+    for (uint64_t value = 1; value < 50; value++)
+        peer_signal(&peer, value);
+    for (unsigned i = 0; i < THREADS; i++)
+        worker_join(&parts[i].worker);
+    CHECK_STATUS(sp_cuda_context_destroy(ctx.sp, MS), SP_TIMEOUT); /* for 50 */
+    peer_signal(&peer, 50);
+    CHECK_STATUS(sp_cuda_context_destroy(ctx.sp, PATIENCE_NS), SP_OK);
+    ctx.sp = NULL;
+    sp_cuda_semaphore_unref(timeline);
+    finish();
+    peer_fini(&peer);
+}
+
 /* ---- A host wait that meets the end of its context ---- */
 
 static sp_point waited;

@@ -56,7 +56,8 @@ struct sp_cuda_context {
     sp_pool lanes;   /* sp_cuda_lane, each with a stream */
     sp_pool uses;    /* sp_cuda_use */
 
-    uint32_t untracked; /* an operation has no mark: nobody knows when it is done                */
+    uint64_t mark_clock; /* counts beginnings and ends of the recording of marks */
+    uint32_t untracked;  /* an operation has no mark: nobody knows when it is done                */
 
     /* Guards what follows. Held while events are destroyed, so that none is in a driver's hands any
      * more once SP_CUDA_DEAD is set. */
@@ -143,6 +144,7 @@ struct sp_cuda_event {
     sp_cuda_context *context; /* a reference, as long as the waiter has one                     */
     CUevent handle;           /* NULL: none yet, or its context is destroyed                    */
     uint32_t users;           /* threads that may have the handle in a driver call              */
+    uint64_t began, ended;    /* of a mark: its record, by the context's mark_clock             */
     bool pooled;              /* of context->events, else of context->others                    */
     bool owned;               /* destroyed by us                                                */
 };
@@ -188,7 +190,7 @@ void sp_cuda_end_waiter(sp_waiter *waiter);
 
 /* ---- Semaphores (cuda_semaphore.c) ---- */
 
-/* The last operation of a semaphore on one stream. */
+/* The last operation of a semaphore on one stream; of threads that use it at once, one each. */
 struct sp_cuda_use {
     sp_cuda_use *next;
     unsigned long long stream_id;
@@ -255,6 +257,8 @@ void sp_cuda_semaphores_free(sp_cuda_semaphore *semaphore);
 /* 0 if the driver has no ids. Within sp_cuda_enter_stream(). */
 unsigned long long sp_cuda_stream_id(const sp_cuda_context *context, CUstream stream);
 
+/* sp_cuda_event_record() behind an operation on one of the user's streams. */
+sp_status sp_cuda_mark_record(sp_cuda_event *mark, CUstream stream);
 /* Remembers an operation, with a reference of its own to the mark; takes the node `use`. */
 void sp_cuda_use_add_locked(sp_cuda_semaphore *semaphore, sp_cuda_use *use,
                             unsigned long long stream_id, sp_cuda_event *mark);

@@ -98,7 +98,7 @@ static sp_status note_locked(emission *made)
         semaphore->minted = made->value;
     else
         semaphore->current = made->signal;
-    sp_status status = sp_cuda_event_record(made->mark, made->stream);
+    sp_status status = sp_cuda_mark_record(made->mark, made->stream);
     if (status != SP_OK) {
         sp_store32(&semaphore->context->untracked, 1);
         sp_cuda_mark_set(&semaphore->signalled, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What was enqueued on a semaphore, and on which stream: CUDA wants every operation done before it
- * is destroyed. One entry for each stream is enough, since a stream runs in order.
+ * is destroyed. The last entry of each stream is enough, since a stream runs in order.
  */
 #include "cuda_internal.h"
 
@@ -59,25 +59,41 @@ void sp_cuda_uses_drop_locked(sp_cuda_semaphore *semaphore)
     }
 }
 
-static sp_cuda_use *find(const sp_cuda_semaphore *semaphore, unsigned long long stream_id)
+/* Threads that use one stream may note their marks in another order than that of their records. */
+sp_status sp_cuda_mark_record(sp_cuda_event *mark, CUstream stream)
 {
-    sp_cuda_use *use = stream_id ? semaphore->uses : NULL;
-    while (use && use->stream_id != stream_id)
-        use = use->next;
-    return use;
+    uint64_t *clock = &mark->context->mark_clock;
+    mark->began = __atomic_fetch_add(clock, 1, __ATOMIC_SEQ_CST);
+    sp_status status = sp_cuda_event_record(mark, stream);
+    mark->ended = __atomic_fetch_add(clock, 1, __ATOMIC_SEQ_CST);
+    return status;
+}
+
+/* Forgets the marks of that stream that come before the new one. Is there one of the stream? */
+static bool replace_older(sp_cuda_semaphore *semaphore, unsigned long long stream_id,
+                          const sp_cuda_event *mark)
+{
+    bool found = false;
+    sp_cuda_use **link = &semaphore->uses;
+    while (stream_id && *link) {
+        sp_cuda_use *use = *link;
+        bool same = use->stream_id == stream_id;
+        found |= same;
+        if (same && use->mark->ended < mark->began) {
+            *link = use->next;
+            drop(semaphore->context, use);
+        } else {
+            link = &use->next;
+        }
+    }
+    return found;
 }
 
 void sp_cuda_use_add_locked(sp_cuda_semaphore *semaphore, sp_cuda_use *use,
                             unsigned long long stream_id, sp_cuda_event *mark)
 {
-    sp_cuda_use *same = find(semaphore, stream_id);
-    if (same) {
-        sp_cuda_mark_set(&same->mark, mark);
-        use->mark = NULL;
-        drop(semaphore->context, use);
-        return;
-    }
-    sp_cuda_uses_pending_locked(semaphore); /* so that the list stays short */
+    if (!replace_older(semaphore, stream_id, mark))
+        sp_cuda_uses_pending_locked(semaphore); /* so that the list stays short */
     use->stream_id = stream_id;
     use->mark = NULL;
     sp_cuda_mark_set(&use->mark, mark);
