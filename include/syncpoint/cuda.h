@@ -209,8 +209,9 @@ SP_API sp_status sp_cuda_semaphore_point(sp_cuda_semaphore *semaphore, sp_point 
  * for becomes INVALID_STATE. A host wait uses the signal up; of a keyed mutex it also releases the
  * key again.
  * Ownership: *out is a new reference.
- * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own is pending; OUT_OF_MEMORY;
- *   FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE (a signal of our own has points, and nobody waits
+ *   for it yet; or after sp_cuda_context_destroy(), or the CUcontext is gone); OUT_OF_MEMORY;
+ *   FORKED. On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key, uint32_t flags,
                                       sp_point *out);
 
@@ -220,10 +221,12 @@ SP_API sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key
  * must be above those that we signalled before and those that are known reached, or the next one if
  * it is 0; minting and submitting are one step under the semaphore's lock. Binary: 0; keyed mutex:
  * the key.
- * `out` is optional; without it a binary's signal is the other side's to wait for.
+ * `out` is optional. A binary's signal without it is the other side's to wait for, and so is one
+ * whose last point is released without a wait; a later signal is the caller's to order behind that
+ * wait.
  * Returns: SP_OK; INVALID_ARGUMENT (also a value that does not increase); WRONG_CONTEXT (a stream
  *   of another context); DEVICE_MISMATCH (a semaphore of another sp_cuda_context); INVALID_STATE
- *   (the stream is being captured; binary: a signal is pending and nobody waits for it yet);
+ *   (the stream is being captured; binary: a signal has points, and nobody waits for it yet);
  *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND: the value is given back; FORKED.
  *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_signal_semaphore(sp_cuda_context *context,

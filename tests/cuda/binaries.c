@@ -151,6 +151,31 @@ TEST(a_signal_for_the_other_side)
     close_binary(binary);
 }
 
+/* And so is one whose last point is released. */
+TEST(a_signal_that_is_left_to_the_other_side)
+{
+    sp_cuda_semaphore *binary = open_binary();
+    sp_cuda_semaphore *theirs = peer_import(&peer, NULL);
+    for (unsigned round = 0; round < 3; round++) {
+        sp_point ours = stream_signals(ctx.stream, binary, 0), copy = sp_point_ref(&ours);
+        sp_point_unref(&ours);
+        CHECK_ERROR(sp_cuda_stream_signal_semaphore(ctx.sp, ctx.stream, binary, 0, NULL),
+                    SP_ERROR_INVALID_STATE);
+        CHECK_ERROR(sp_cuda_binary_point(binary, 0, 0, &ours), SP_ERROR_INVALID_STATE);
+        sp_point_unref(&copy);
+        sp_point point = binary_point(theirs, 0);
+        CHECK_STATUS(sp_wait(&point), SP_OK);
+        sp_point_unref(&point);
+    }
+    sp_point their_signal = binary_point(binary, 0); /* the other side's turn */
+    CHECK_STATUS(sp_poll(&their_signal), SP_PENDING);
+    peer_signal(&peer, 0);
+    CHECK_STATUS(sp_wait(&their_signal), SP_OK);
+    sp_point_unref(&their_signal);
+    sp_cuda_semaphore_unref(theirs);
+    close_binary(binary);
+}
+
 /* A later link fails: the signal is not claimed, and still can be waited for. */
 TEST(a_failing_link_leaves_nothing_claimed)
 {

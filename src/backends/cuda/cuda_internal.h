@@ -217,7 +217,6 @@ struct sp_cuda_semaphore {
 
     /* Binaries and keyed mutexes */
     sp_cuda_signal *current; /* the last signal that has points; not a reference                */
-    bool unwaited;           /* a signal of ours is pending, and its last point was released    */
     sp_cuda_event *waited;   /* the mark of the last wait, and its stream                       */
     unsigned long long wait_stream;
 
