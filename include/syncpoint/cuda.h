@@ -190,7 +190,7 @@ SP_API struct CUextSemaphore_st *sp_cuda_semaphore_handle(const sp_cuda_semaphor
  * A host wait without an origin enqueues a wait on a stream of the library's, one for each value
  * that is outstanding; when its time runs out, that stays in the context, and a later wait for the
  * same value goes on with it. A poll begins none: before any wait it says PENDING, unless a stream
- * of this sp_cuda_context has signalled the value. Each such wait takes one of the few channels
+ * of this sp_cuda_context has signalled the value or a larger one. Each such wait takes one of the few channels
  * that a device has for streams: with many values outstanding they hold up each other, and streams
  * of the program's. An origin has none of this.
  * Ownership: *out is a new reference.
@@ -227,8 +227,11 @@ SP_API sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key
  * Returns: SP_OK; INVALID_ARGUMENT (also a value that does not increase); WRONG_CONTEXT (a stream
  *   of another context); DEVICE_MISMATCH (a semaphore of another sp_cuda_context); INVALID_STATE
  *   (the stream is being captured; binary: a signal has points, and nobody waits for it yet);
- *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND: the value is given back; FORKED.
- *   On error: *out is unchanged. Since: 0.1 */
+ *   FAILED or another failure of the origin, which is asked for its value; OUT_OF_MEMORY;
+ *   DEVICE_LOST; BACKEND; FORKED.
+ *   On error: nothing is signalled, the value is given back, *out is unchanged. What CUDA says of the
+ *   event that it records behind the signal is no error: a poll then sees the value by a later
+ *   signal's event, a host wait as one of the other side's. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_signal_semaphore(sp_cuda_context *context,
                                                  struct CUstream_st *stream,
                                                  sp_cuda_semaphore *semaphore, uint64_t value,

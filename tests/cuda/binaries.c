@@ -420,6 +420,21 @@ TEST_NEEDING(a_host_wait_without_its_mark, ON_DOUBLE)
     close_binary(binary);
 }
 
+/* The signal was enqueued, but no mark behind it: it is as good as any. */
+TEST_NEEDING(a_signal_without_its_mark, ON_DOUBLE)
+{
+    sp_cuda_semaphore *binary = open_binary();
+    for (unsigned round = 0; round < 3; round++) {
+        cu_control->inject("cuEventRecord", 0, round == 1, 2);
+        sp_point point = stream_signals(ctx.stream, binary, 0);
+        cu_control->heal();
+        CHECK_STATUS(sp_poll(&point), SP_PENDING);
+        CHECK_STATUS(sp_wait(&point), SP_OK);
+        sp_point_unref(&point);
+    }
+    close_binary(binary);
+}
+
 static sp_cuda_semaphore *contended;
 
 /* What another thread could do between the claim of a wait and its enqueueing. */

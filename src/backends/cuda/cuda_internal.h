@@ -94,6 +94,8 @@ void sp_cuda_note_gone(sp_cuda_context *context, uint32_t bit);
 
 /* The last error for a failed call; notes what it says about the context. */
 sp_status sp_cuda_fail(sp_cuda_context *context, CUresult result, const char *call);
+/* Only notes it. */
+void sp_cuda_note_result(sp_cuda_context *context, CUresult result);
 /* For calls that are given a handle from elsewhere: what drivers say to one that is no good. */
 sp_status sp_cuda_fail_handle(sp_cuda_context *context, CUresult result, const char *call);
 /* The last error for what is known to be gone. */
@@ -190,10 +192,11 @@ void sp_cuda_end_waiter(sp_waiter *waiter);
 
 /* ---- Semaphores (cuda_semaphore.c) ---- */
 
-/* The last operation of a semaphore on one stream; of threads that use it at once, one each. */
+/* An operation of a semaphore on one of the user's streams. */
 struct sp_cuda_use {
     sp_cuda_use *next;
     unsigned long long stream_id;
+    uint64_t value;      /* of a signal of a semaphore with values */
     sp_cuda_event *mark; /* a reference */
 };
 
@@ -207,13 +210,17 @@ struct sp_cuda_semaphore {
 
     /* Guards what follows. Held while an operation on the semaphore is enqueued and marked. */
     sp_os_mutex lock;
-    sp_cuda_use *uses;
+    sp_cuda_use *uses;   /* the last on each stream; of threads that use one at once, one each */
     sp_cuda_lane *lanes; /* host waits that go on */
 
-    /* With values: the largest that we signalled, and that signal's mark and stream. */
+    /* With values: the largest that we signalled, and our signals that are not known to be over, in
+     * their order, which is also that on the device. They are not among `uses`. */
     uint64_t minted;
-    sp_cuda_event *signalled;
-    unsigned long long signal_stream;
+    sp_cuda_use *signals;
+    sp_cuda_use *last_signal;
+    uint32_t signal_count;
+    uint32_t look_at_count; /* how many may gather before they are looked at */
+    bool unmarked;          /* the last signal has no mark */
 
     /* Binaries and keyed mutexes */
     sp_cuda_signal *current; /* the last signal that has points; not a reference                */
@@ -256,8 +263,8 @@ void sp_cuda_semaphores_free(sp_cuda_semaphore *semaphore);
 /* 0 if the driver has no ids. Within sp_cuda_enter_stream(). */
 unsigned long long sp_cuda_stream_id(const sp_cuda_context *context, CUstream stream);
 
-/* sp_cuda_event_record() behind an operation on one of the user's streams. */
-sp_status sp_cuda_mark_record(sp_cuda_event *mark, CUstream stream);
+/* Behind an operation on one of the user's streams. */
+CUresult sp_cuda_mark_record(sp_cuda_event *mark, CUstream stream);
 /* Remembers an operation, with a reference of its own to the mark; takes the node `use`. */
 void sp_cuda_use_add_locked(sp_cuda_semaphore *semaphore, sp_cuda_use *use,
                             unsigned long long stream_id, sp_cuda_event *mark);
@@ -269,6 +276,13 @@ sp_status sp_cuda_order_behind(sp_cuda_context *context, CUstream stream,
 void sp_cuda_mark_set(sp_cuda_event **at, sp_cuda_event *mark);
 /* Is an operation pending? Forgets those that are done. */
 bool sp_cuda_uses_pending_locked(sp_cuda_semaphore *semaphore);
+/* The same of our signals of a semaphore with values. */
+void sp_cuda_signal_add_locked(sp_cuda_semaphore *timeline, sp_cuda_use *use,
+                               unsigned long long stream_id, uint64_t value, sp_cuda_event *mark);
+bool sp_cuda_signals_pending_locked(sp_cuda_semaphore *timeline);
+/* Looks at the signal that reaches `value`, and forgets it and those before it if it is over. SP_OK;
+ * PENDING, also if there is none; or an error. *exact: there is one of just this value. */
+sp_status sp_cuda_signals_poll_locked(sp_cuda_semaphore *timeline, uint64_t value, bool *exact);
 /* Forgets them all. */
 void sp_cuda_uses_drop_locked(sp_cuda_semaphore *semaphore);
 
@@ -282,6 +296,8 @@ struct sp_cuda_lane {
     sp_cuda_event *mark; /* a reference; NULL: none could be recorded, the lane is lost         */
 };
 
+/* A wait on the device for the value, or the key, without more. */
+sp_status sp_cuda_enqueue_wait(const sp_cuda_semaphore *semaphore, uint64_t value, CUstream stream);
 /* Enqueues a wait for the value, or the key. The mark is borrowed from the lane. *enqueued: it may
  * be so although the status is an error, and then nothing tells when it is over. TIMEOUT: not now,
  * the context is being destroyed. */

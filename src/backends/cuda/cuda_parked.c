@@ -42,7 +42,7 @@ static sp_status get(sp_cuda_context *context, sp_cuda_lane **out)
 
 /* ---- Starting ---- */
 
-static sp_status enqueue_wait(const sp_cuda_semaphore *semaphore, uint64_t value, CUstream stream)
+sp_status sp_cuda_enqueue_wait(const sp_cuda_semaphore *semaphore, uint64_t value, CUstream stream)
 {
     sp_cuda_context *context = semaphore->context;
     sp_cu_semaphore_params params = {0};
@@ -85,7 +85,7 @@ static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t 
     sp_status status = sp_cuda_order_behind(semaphore->context, lane->stream, 0, semaphore->waited,
                                             semaphore->wait_stream);
     if (status == SP_OK)
-        status = enqueue_wait(semaphore, value, lane->stream);
+        status = sp_cuda_enqueue_wait(semaphore, value, lane->stream);
     if (status != SP_OK) {
         put_back(semaphore->context, lane);
         return status;

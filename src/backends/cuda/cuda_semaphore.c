@@ -47,7 +47,6 @@ void sp_cuda_semaphore_free(sp_cuda_semaphore *semaphore)
     sp_cuda_context *context = semaphore->context;
     sp_cuda_uses_drop_locked(semaphore);
     sp_cuda_lanes_drop_locked(semaphore);
-    sp_cuda_mark_set(&semaphore->signalled, NULL);
     sp_cuda_mark_set(&semaphore->waited, NULL);
     sp_point_unref(&semaphore->origin);
     if (!sp_cuda_is_forked(context))
@@ -85,7 +84,8 @@ static bool is_pending(sp_cuda_semaphore *semaphore)
 {
     sp_os_mutex_lock(&semaphore->lock);
     bool lanes = sp_cuda_lanes_pending_locked(semaphore);
-    bool pending = sp_cuda_uses_pending_locked(semaphore) || lanes;
+    bool signals = sp_cuda_signals_pending_locked(semaphore);
+    bool pending = sp_cuda_uses_pending_locked(semaphore) || lanes || signals;
     sp_os_mutex_unlock(&semaphore->lock);
     return pending && !sp_cuda_gone(semaphore->context);
 }

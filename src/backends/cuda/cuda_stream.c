@@ -237,7 +237,9 @@ static sp_status enqueue_semaphores(wait_list *list)
     if (done == 0)
         return status;
     sp_error error = status == SP_OK ? (sp_error){0} : *sp_last_error();
-    sp_status marked = sp_cuda_mark_record(list->mark, list->stream);
+    CUresult result = sp_cuda_mark_record(list->mark, list->stream);
+    sp_status marked =
+        result == CUDA_SUCCESS ? SP_OK : sp_cuda_fail(list->context, result, "cuEventRecord");
     note_enqueued(list, done, marked == SP_OK ? NULL : sp_last_error());
     return status == SP_OK ? marked : sp_fail_with(&error);
 }
