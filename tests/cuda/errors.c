@@ -348,6 +348,33 @@ TEST(C2_an_event_of_a_context_that_is_gone)
     finish();
 }
 
+/* Whose it is, is not said: neither context is given up for it. */
+TEST_NEEDING(a_failure_of_a_wait_for_another_contexts_event, ON_DOUBLE)
+{
+    static const int results[] = {700, 709};
+    for (unsigned i = 0; i < COUNT_OF(results); i++) {
+        sp_status status = i == 0 ? SP_ERROR_DEVICE_LOST : SP_ERROR_INVALID_STATE;
+        cu_context other;
+        sp_point theirs = {0};
+        start();
+        cu_open(&other, 0);
+        CHECK_STATUS(sp_cuda_stream_signal(other.sp, other.stream, &theirs), SP_OK);
+        CHECK_CU(cu.CtxSetCurrent(ctx.handle));
+        cu_control->inject("cuStreamWaitEvent", 0, 1, results[i]);
+        CHECK_ERROR(sp_cuda_stream_wait(ctx.sp, ctx.stream, &theirs), status);
+        CHECK_EQUAL(sp_last_error()->native_code, results[i]);
+        CHECK_STATUS(sp_wait(&theirs), SP_OK);
+        sp_point ours = stream_point(ctx.stream);
+        CHECK_STATUS(sp_wait(&ours), SP_OK);
+        sp_point_unref(&ours);
+        sp_point_unref(&theirs);
+        CHECK_CU(cu.CtxSetCurrent(other.handle));
+        cu_close(&other);
+        CHECK_CU(cu.CtxSetCurrent(ctx.handle));
+        finish();
+    }
+}
+
 /* ---- What is left when the sp_cuda_context is destroyed ---- */
 
 TEST(destroyed_with_semaphores_and_signals_alive)

@@ -96,6 +96,9 @@ void sp_cuda_note_gone(sp_cuda_context *context, uint32_t bit);
 sp_status sp_cuda_fail(sp_cuda_context *context, CUresult result, const char *call);
 /* Only notes it. */
 void sp_cuda_note_result(sp_cuda_context *context, CUresult result);
+/* For calls that have to do with another context, too: which of them the result is about, calls of
+ * its own will tell. */
+sp_status sp_cuda_fail_unnoted(const sp_cuda_context *context, CUresult result, const char *call);
 /* For calls that are given a handle from elsewhere: what drivers say to one that is no good. */
 sp_status sp_cuda_fail_handle(sp_cuda_context *context, CUresult result, const char *call);
 /* The last error for what is known to be gone. */

@@ -72,10 +72,15 @@ void sp_cuda_note_result(sp_cuda_context *context, CUresult result)
         sp_cuda_note_gone(context, gone);
 }
 
+sp_status sp_cuda_fail_unnoted(const sp_cuda_context *context, CUresult result, const char *call)
+{
+    return fail_as(context, find_result(result)->status, result, call);
+}
+
 sp_status sp_cuda_fail(sp_cuda_context *context, CUresult result, const char *call)
 {
     sp_cuda_note_result(context, result);
-    return fail_as(context, find_result(result)->status, result, call);
+    return sp_cuda_fail_unnoted(context, result, call);
 }
 
 sp_status sp_cuda_fail_handle(sp_cuda_context *context, CUresult result, const char *call)

@@ -140,7 +140,10 @@ static sp_status enqueue_event(const wait_list *list, sp_cuda_event *event)
         return status;
     CUresult result = context->cu.stream_wait_event(list->stream, handle, 0);
     sp_cuda_event_release(event);
-    return result == CUDA_SUCCESS ? SP_OK : sp_cuda_fail(context, result, "cuStreamWaitEvent");
+    if (SP_LIKELY(result == CUDA_SUCCESS))
+        return SP_OK;
+    return event->context == context ? sp_cuda_fail(context, result, "cuStreamWaitEvent")
+                                     : sp_cuda_fail_unnoted(context, result, "cuStreamWaitEvent");
 }
 
 static sp_status enqueue_events(const wait_list *list)
