@@ -173,8 +173,8 @@ TEST_NEEDING(H1_every_step_fails, ON_DOUBLE)
     peer_fini(&other);
 }
 
-/* What was enqueued, but could not be marked, is not forgotten: nobody knows when the context is idle,
- * so all semaphores go with it. */
+/* What was enqueued, but could not be marked, is not forgotten: nobody knows when the context is
+ * idle, so all semaphores go with it. */
 TEST_NEEDING(an_operation_without_a_mark, ON_DOUBLE)
 {
     static const failing_step steps[] = {

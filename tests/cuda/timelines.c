@@ -509,6 +509,11 @@ TEST(V3_an_origin_whose_device_is_lost)
     sp_point point = timeline_point(timeline, 1);
     CHECK_ERROR(sp_poll(&point), SP_ERROR_DEVICE_LOST);
     CHECK_ERROR(sp_wait(&point), SP_ERROR_DEVICE_LOST);
+    sp_point unchanged = test_marked_point(), marked = test_marked_point();
+    CHECK_ERROR(sp_cuda_stream_signal_semaphore(ctx.sp, ctx.stream, timeline, 0, &unchanged),
+                SP_ERROR_DEVICE_LOST);
+    CHECK(test_same_point(&unchanged, &marked));
+    CHECK_EQUAL(peer_value(&peer), 0);
     sp_point_unref(&point);
     sp_point_unref(&origin);
     close_timeline(timeline);

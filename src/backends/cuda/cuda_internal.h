@@ -283,8 +283,8 @@ bool sp_cuda_uses_pending_locked(sp_cuda_semaphore *semaphore);
 void sp_cuda_signal_add_locked(sp_cuda_semaphore *timeline, sp_cuda_use *use,
                                unsigned long long stream_id, uint64_t value, sp_cuda_event *mark);
 bool sp_cuda_signals_pending_locked(sp_cuda_semaphore *timeline);
-/* Looks at the signal that reaches `value`, and forgets it and those before it if it is over. SP_OK;
- * PENDING, also if there is none; or an error. *exact: there is one of just this value. */
+/* Looks at the signal that reaches `value`, and forgets it and those before it if it is over.
+ * SP_OK; PENDING, also if there is none; or an error. *exact: there is one of just this value. */
 sp_status sp_cuda_signals_poll_locked(sp_cuda_semaphore *timeline, uint64_t value, bool *exact);
 /* Forgets them all. */
 void sp_cuda_uses_drop_locked(sp_cuda_semaphore *semaphore);

@@ -78,7 +78,8 @@ static void add(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t value
     semaphore->lanes = lane;
 }
 
-/* Once the wait is enqueued the lane is in use. If nothing can be recorded behind it, it stays so. */
+/* Once the wait is enqueued the lane is in use. If nothing can be recorded behind it, it stays so.
+ */
 static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t value,
                      bool *enqueued)
 {

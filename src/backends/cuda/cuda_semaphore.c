@@ -280,8 +280,8 @@ void sp_cuda_semaphores_end(sp_cuda_context *context)
     }
 }
 
-/* Unlinks one that still has a handle, and takes that; one that nobody holds goes to *unheld. False:
- * there is none. */
+/* Unlinks one that still has a handle, and takes that; one that nobody holds goes to *unheld.
+ * False: there is none. */
 static bool take_handle(sp_cuda_context *context, CUexternalSemaphore *handle,
                         sp_cuda_semaphore **unheld)
 {
