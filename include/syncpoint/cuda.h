@@ -76,9 +76,10 @@ SP_API sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t time
 /* Destroys external semaphores that were released. CUDA does that only once the whole context has
  * nothing to do, and holds the caller up until then, so a release only puts it off: until this
  * call, until 64 of them have gathered, or until sp_cuda_context_destroy(). Programs that import
- * one for each frame call it where they wait anyway. While an operation that the library enqueued on
- * any semaphore is pending none is destroyed: the next call, or release, looks again. (If CUDA took
- * an operation and refused the event behind it, nobody knows: then they go with the CUcontext.)
+ * one for each frame call it where they wait anyway. While an operation that the library enqueued
+ * on any semaphore is pending none is destroyed: the next call, or release, looks again. (If CUDA
+ * took an operation and refused the event behind it, nobody knows when that is: then they go with
+ * the CUcontext.)
  * Blocking: until the context is idle.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE; FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_context_collect(sp_cuda_context *context);

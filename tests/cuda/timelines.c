@@ -291,7 +291,7 @@ TEST(a_poll_sees_each_value_that_a_stream_signals)
     close_timeline(timeline);
 }
 
-TEST_NEEDING(signals_that_nobody_looks_at_do_not_gather, ON_DOUBLE | WITH_IDS)
+TEST_NEEDING(signals_that_nobody_looks_at_do_not_gather, ON_DOUBLE)
 {
     sp_cuda_semaphore *timeline = open_timeline(false);
     unsigned before = calls("cuEventQuery");
@@ -301,7 +301,8 @@ TEST_NEEDING(signals_that_nobody_looks_at_do_not_gather, ON_DOUBLE | WITH_IDS)
             CHECK_CU(cu.StreamSynchronize(ctx.stream));
     }
     CHECK(cu_control->live(CUDA_DOUBLE_EVENT) <= 40);
-    CHECK(calls("cuEventQuery") - before <= 200);
+    if (calls("cuStreamGetId")) /* else the last one may be on another stream: each looks at it */
+        CHECK(calls("cuEventQuery") - before <= 200);
     close_timeline(timeline);
 }
 

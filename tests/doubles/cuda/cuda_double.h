@@ -2,9 +2,9 @@
  *
  * A double of libcuda: contexts, streams, events and external semaphores, run by one thread. It
  * behaves as CUDA's documentation says, also where that is awkward: an event that was never
- * recorded is complete, a query can invalidate another thread's capture, a stream of another context
- * is an invalid handle; and as NVIDIA's driver does: a semaphore is destroyed only once its context
- * has nothing to do.
+ * recorded is complete, a query can invalidate another thread's capture, a stream of another
+ * context is an invalid handle; and as NVIDIA's driver does: a semaphore is destroyed only once its
+ * context has nothing to do.
  *
  * It is a shared object that is opened like the driver. Tests control it through one symbol.
  */
