@@ -15,11 +15,13 @@
  *   - A stream capture that goes on, in this thread or another, is neither recorded into nor
  *     invalidated: a stream that is being captured is SP_ERROR_INVALID_STATE.
  *   - The library never synchronizes a context and never calls back from inside the driver.
- *   - A context that a kernel broke (a sticky error) is SP_ERROR_DEVICE_LOST for all its points that
- *     are not known reached.
+ *   - A context that a kernel broke (a sticky error) is SP_ERROR_DEVICE_LOST for all its points
+ *     that are not known reached.
  *   - Destroy an sp_cuda_context before its CUcontext. If the CUcontext went first, or the process
  *     is exiting, releases and waits still are safe: they find that it is gone.
  *   - In a child after fork() everything but release is SP_ERROR_FORKED.
+ *   - Where BACKEND is listed, CUDA_ERROR_INVALID_VALUE is INVALID_ARGUMENT instead, and
+ *     CUDA_ERROR_NOT_SUPPORTED and NOT_PERMITTED are NOT_SUPPORTED.
  */
 #ifndef SYNCPOINT_CUDA_H
 #define SYNCPOINT_CUDA_H
@@ -39,7 +41,8 @@ struct CUextSemaphore_st;
 /* ---- Context ------------------------------------------------------------------------------- */
 
 /* The library's view of one CUcontext, primary or not. Thread-safety: any thread, except that
- * destroying it excludes every other call on it; releasing points and semaphores may go on. */
+ * destroying it excludes every other call on it and on its semaphores. What may go on meanwhile:
+ * waits for its points on the host, polls of them, and releases of points and semaphores. */
 typedef struct sp_cuda_context sp_cuda_context;
 
 /* Zero it, set `size`, then what differs. */
@@ -52,26 +55,31 @@ typedef struct sp_cuda_context_desc {
 } sp_cuda_context_desc;
 
 /* Opens the driver's library and loads the entry points.
- * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT: no context given, and none current; NOT_SUPPORTED
- *   naming the missing library or function, or the driver's version (10.1 is needed);
- *   INVALID_STATE: the CUcontext is destroyed; OUT_OF_MEMORY; DEVICE_LOST; BACKEND.
+ * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT: no context given, and none current;
+ *   NOT_SUPPORTED naming the missing library or function, or the driver's version (10.1 is needed);
+ *   INVALID_STATE: the CUcontext is destroyed, or the driver not initialized; OUT_OF_MEMORY;
+ *   DEVICE_LOST; BACKEND.
  *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cuda_context_create(const sp_cuda_context_desc *desc, sp_cuda_context **out);
 
 /* Ends the library's use of the CUcontext: destroys its events, streams and external semaphores.
  * Waits, up to `timeout_ns`, for what was enqueued through it on external semaphores, which CUDA
- * wants done before they are destroyed: waits and signals on streams, and host waits that ran out of
- * time. *Points* stay valid: those reached stay SP_OK, the others fail with INVALID_STATE, and
+ * wants done before they are destroyed: waits and signals on streams, and host waits that ran out
+ * of time. *Points* stay valid: those reached stay SP_OK, the others fail with INVALID_STATE, and
  * releasing them calls no driver.
- * Blocking: up to the timeout. NULL is SP_OK. Of a context that is lost or gone it waits for nothing.
+ * Blocking: up to the timeout. Then, if an external semaphore is to be destroyed, without a limit
+ * until the CUcontext has nothing to do, as CUDA blocks for that: let the program's own work end
+ * before. NULL is SP_OK. Of a context that is lost or gone it waits for nothing.
  * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.1 */
 SP_API sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t timeout_ns);
 
 /* Destroys external semaphores that were released. CUDA does that only once the whole context has
- * nothing to do, and holds the caller up until then, so a release only puts it off: until this call,
- * until 64 of them have gathered, or until sp_cuda_context_destroy(). Programs that import one for
- * each frame call it where they wait anyway. While an operation that the library enqueued on any
- * semaphore is pending none is destroyed: the next call, or release, looks again.
+ * nothing to do, and holds the caller up until then, so a release only puts it off: until this
+ * call, until 64 of them have gathered, or until sp_cuda_context_destroy(). Programs that import
+ * one for each frame call it where they wait anyway. While an operation that the library enqueued
+ * on any semaphore is pending none is destroyed: the next call, or release, looks again. (If CUDA
+ * took an operation and refused the event behind it, nobody knows when that is: then they go with
+ * the CUcontext.)
  * Blocking: until the context is idle.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE; FORKED. Since: 0.1 */
 SP_API sp_status sp_cuda_context_collect(sp_cuda_context *context);
@@ -186,11 +194,12 @@ SP_API struct CUextSemaphore_st *sp_cuda_semaphore_handle(const sp_cuda_semaphor
  * A host wait without an origin enqueues a wait on a stream of the library's, one for each value
  * that is outstanding; when its time runs out, that stays in the context, and a later wait for the
  * same value goes on with it. A poll begins none: before any wait it says PENDING, unless a stream
- * of this sp_cuda_context has signalled the value. Each such wait takes one of the few channels
- * that a device has for streams: with many values outstanding they hold up each other, and streams
- * of the program's. An origin has none of this.
+ * of this sp_cuda_context has signalled the value or a larger one. Each such wait takes one of the
+ * few channels that a device has for streams: with many values outstanding they hold up each other,
+ * and streams of the program's. An origin has none of this.
  * Ownership: *out is a new reference.
- * Returns: SP_OK; INVALID_ARGUMENT (NULL, UINT64_MAX, a binary or keyed mutex); FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT (NULL, UINT64_MAX, a binary or keyed mutex); FORKED.
+ *   Since: 0.1 */
 SP_API sp_status sp_cuda_timeline_point(sp_cuda_semaphore *semaphore, uint64_t value,
                                         sp_point *out);
 
@@ -205,8 +214,9 @@ SP_API sp_status sp_cuda_semaphore_point(sp_cuda_semaphore *semaphore, sp_point 
  * for becomes INVALID_STATE. A host wait uses the signal up; of a keyed mutex it also releases the
  * key again.
  * Ownership: *out is a new reference.
- * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own is pending; OUT_OF_MEMORY;
- *   FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE (a signal of our own has points, and nobody waits
+ *   for it yet; or after sp_cuda_context_destroy(), or the CUcontext is gone); OUT_OF_MEMORY;
+ *   FORKED. On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key, uint32_t flags,
                                       sp_point *out);
 
@@ -216,12 +226,17 @@ SP_API sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key
  * must be above those that we signalled before and those that are known reached, or the next one if
  * it is 0; minting and submitting are one step under the semaphore's lock. Binary: 0; keyed mutex:
  * the key.
- * `out` is optional; without it a binary's signal is the other side's to wait for.
+ * `out` is optional. A binary's signal without it is the other side's to wait for, and so is one
+ * whose last point is released without a wait; a later signal is the caller's to order behind that
+ * wait.
  * Returns: SP_OK; INVALID_ARGUMENT (also a value that does not increase); WRONG_CONTEXT (a stream
  *   of another context); DEVICE_MISMATCH (a semaphore of another sp_cuda_context); INVALID_STATE
- *   (the stream is being captured; binary: a signal is pending and nobody waits for it yet);
- *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND: the value is given back; FORKED.
- *   On error: *out is unchanged. Since: 0.1 */
+ *   (the stream is being captured; binary: a signal has points, and nobody waits for it yet; after
+ *   sp_cuda_context_destroy(), or the CUcontext is gone); FAILED or another failure of the origin,
+ *   which is asked for its value; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
+ *   On error: nothing is signalled, the value is given back, *out is unchanged. That CUDA refuses
+ *   the event which the library records behind a signal is no error: polls see the value by a later
+ *   signal then, host waits as if it were the other side's. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_signal_semaphore(sp_cuda_context *context,
                                                  struct CUstream_st *stream,
                                                  sp_cuda_semaphore *semaphore, uint64_t value,
@@ -232,11 +247,15 @@ SP_API sp_status sp_cuda_stream_signal_semaphore(sp_cuda_context *context,
  * (NOOP, CPU, or known reached and not a binary: SP_OK without a call). A binary's signal is
  * claimed: used up by this wait. A timeline may be waited on before its signal is submitted.
  * Returns: SP_OK; NOT_SUBMITTED (a binary whose signal is not known to be submitted; a slot that is
- *   not set): nothing was enqueued; INVALID_STATE (binary: claimed by another wait; the stream is
- *   being captured; a point without a value); WRONG_CONTEXT (a stream of another context);
+ *   not set): nothing was enqueued; INVALID_ARGUMENT; INVALID_STATE (binary: claimed by another
+ *   wait; the stream is being captured; a point without a value; after sp_cuda_context_destroy(),
+ *   or a CUcontext is gone, this one or the event's); WRONG_CONTEXT (a stream of another context);
  *   DEVICE_MISMATCH (a semaphore of another sp_cuda_context); BACKEND_MISMATCH (a point of another
- *   API); NOT_SUPPORTED (a carrier); INVALID_ARGUMENT; FAILED or another failure of the point; OUT_OF_MEMORY; DEVICE_LOST;
- *   BACKEND; FORKED. Since: 0.1 */
+ *   API that is not reached); NOT_SUPPORTED (a carrier); FAILED or another failure of the point;
+ *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
+ *   On error: a part of a chain may be enqueued. Of a binary, a wait that is enqueued without an
+ *   event of the library's behind it, because CUDA refused that, has used the signal up, and the
+ *   point fails. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_wait(sp_cuda_context *context, struct CUstream_st *stream,
                                      const sp_point *point);
 

@@ -151,6 +151,31 @@ TEST(a_signal_for_the_other_side)
     close_binary(binary);
 }
 
+/* And so is one whose last point is released. */
+TEST(a_signal_that_is_left_to_the_other_side)
+{
+    sp_cuda_semaphore *binary = open_binary();
+    sp_cuda_semaphore *theirs = peer_import(&peer, NULL);
+    for (unsigned round = 0; round < 3; round++) {
+        sp_point ours = stream_signals(ctx.stream, binary, 0), copy = sp_point_ref(&ours);
+        sp_point_unref(&ours);
+        CHECK_ERROR(sp_cuda_stream_signal_semaphore(ctx.sp, ctx.stream, binary, 0, NULL),
+                    SP_ERROR_INVALID_STATE);
+        CHECK_ERROR(sp_cuda_binary_point(binary, 0, 0, &ours), SP_ERROR_INVALID_STATE);
+        sp_point_unref(&copy);
+        sp_point point = binary_point(theirs, 0);
+        CHECK_STATUS(sp_wait(&point), SP_OK);
+        sp_point_unref(&point);
+    }
+    sp_point their_signal = binary_point(binary, 0); /* the other side's turn */
+    CHECK_STATUS(sp_poll(&their_signal), SP_PENDING);
+    peer_signal(&peer, 0);
+    CHECK_STATUS(sp_wait(&their_signal), SP_OK);
+    sp_point_unref(&their_signal);
+    sp_cuda_semaphore_unref(theirs);
+    close_binary(binary);
+}
+
 /* A later link fails: the signal is not claimed, and still can be waited for. */
 TEST(a_failing_link_leaves_nothing_claimed)
 {
@@ -390,6 +415,21 @@ TEST_NEEDING(a_host_wait_without_its_mark, ON_DOUBLE)
         CHECK_STATUS(sp_wait(&point), round == 1 ? SP_ERROR_OUT_OF_MEMORY : SP_OK);
         cu_control->heal();
         CHECK_STATUS(sp_wait_timeout(&point, MS), round == 1 ? SP_ERROR_OUT_OF_MEMORY : SP_OK);
+        sp_point_unref(&point);
+    }
+    close_binary(binary);
+}
+
+/* The signal was enqueued, but no mark behind it: it is as good as any. */
+TEST_NEEDING(a_signal_without_its_mark, ON_DOUBLE)
+{
+    sp_cuda_semaphore *binary = open_binary();
+    for (unsigned round = 0; round < 3; round++) {
+        cu_control->inject("cuEventRecord", 0, round == 1, 2);
+        sp_point point = stream_signals(ctx.stream, binary, 0);
+        cu_control->heal();
+        CHECK_STATUS(sp_poll(&point), SP_PENDING);
+        CHECK_STATUS(sp_wait(&point), SP_OK);
         sp_point_unref(&point);
     }
     close_binary(binary);

@@ -173,7 +173,8 @@ TEST_NEEDING(H1_every_step_fails, ON_DOUBLE)
     peer_fini(&other);
 }
 
-/* What was enqueued, but could not be marked, is not forgotten: it goes with the context. */
+/* What was enqueued, but could not be marked, is not forgotten: nobody knows when the context is
+ * idle, so all semaphores go with it. */
 TEST_NEEDING(an_operation_without_a_mark, ON_DOUBLE)
 {
     static const failing_step steps[] = {
@@ -190,11 +191,19 @@ TEST_NEEDING(an_operation_without_a_mark, ON_DOUBLE)
         timeline = peer_import(&peer, NULL);
         binary = peer_import(&other, NULL);
         cu_control->inject(steps[i].call, 0, 1, 999);
-        CHECK_ERROR(steps[i].attempt(), SP_ERROR_BACKEND);
+        made = sp_point_noop();
+        if (i < 2) /* it is enqueued, and that is what was asked for */
+            CHECK_STATUS(steps[i].attempt(), SP_OK);
+        else
+            CHECK_ERROR(steps[i].attempt(), SP_ERROR_BACKEND);
+        CHECK_EQUAL(cu_control->failed(), 1);
+        sp_point_unref(&made);
         sp_cuda_semaphore_unref(timeline);
         sp_cuda_semaphore_unref(binary);
         CHECK_STATUS(sp_cuda_context_collect(ctx.sp), SP_OK);
-        CHECK_EQUAL(cu_control->live(CUDA_DOUBLE_SEMAPHORE), 1);
+        CHECK_STATUS(sp_cuda_context_destroy(ctx.sp, 0), SP_OK);
+        ctx.sp = NULL;
+        CHECK_EQUAL(calls("cuDestroyExternalSemaphore"), 0);
         if (steps[i].attempt != try_wait)
             CHECK_CU(cu.StreamSynchronize(ctx.stream));
         peer_signal(&peer, next_value + 10);
@@ -337,6 +346,33 @@ TEST(C2_an_event_of_a_context_that_is_gone)
     sp_point_unref(&theirs);
     CHECK_STATUS(sp_cuda_context_destroy(other.sp, 0), SP_OK);
     finish();
+}
+
+/* Whose it is, is not said: neither context is given up for it. */
+TEST_NEEDING(a_failure_of_a_wait_for_another_contexts_event, ON_DOUBLE)
+{
+    static const int results[] = {700, 709};
+    for (unsigned i = 0; i < COUNT_OF(results); i++) {
+        sp_status status = i == 0 ? SP_ERROR_DEVICE_LOST : SP_ERROR_INVALID_STATE;
+        cu_context other;
+        sp_point theirs = {0};
+        start();
+        cu_open(&other, 0);
+        CHECK_STATUS(sp_cuda_stream_signal(other.sp, other.stream, &theirs), SP_OK);
+        CHECK_CU(cu.CtxSetCurrent(ctx.handle));
+        cu_control->inject("cuStreamWaitEvent", 0, 1, results[i]);
+        CHECK_ERROR(sp_cuda_stream_wait(ctx.sp, ctx.stream, &theirs), status);
+        CHECK_EQUAL(sp_last_error()->native_code, results[i]);
+        CHECK_STATUS(sp_wait(&theirs), SP_OK);
+        sp_point ours = stream_point(ctx.stream);
+        CHECK_STATUS(sp_wait(&ours), SP_OK);
+        sp_point_unref(&ours);
+        sp_point_unref(&theirs);
+        CHECK_CU(cu.CtxSetCurrent(other.handle));
+        cu_close(&other);
+        CHECK_CU(cu.CtxSetCurrent(ctx.handle));
+        finish();
+    }
 }
 
 /* ---- What is left when the sp_cuda_context is destroyed ---- */

@@ -255,6 +255,57 @@ TEST(streams_signal_values)
     close_timeline(timeline);
 }
 
+static bool is_reached_soon(const sp_point *point)
+{
+    uint64_t begin = sp_now_ns();
+    while (sp_poll(point) == SP_PENDING && sp_now_ns() - begin < PATIENCE_NS)
+        test_sleep_ms(1);
+    return sp_poll(point) == SP_OK;
+}
+
+/* However many later ones are pending, and without a wait. */
+TEST(a_poll_sees_each_value_that_a_stream_signals)
+{
+    enum { VALUES = 100 };
+    sp_point points[VALUES];
+    sp_cuda_semaphore *timeline = open_timeline(false);
+    for (unsigned i = 0; i < VALUES; i++) {
+        gate_close(ctx.stream, i + 1);
+        points[i] = stream_signals(ctx.stream, timeline, 2 * i + 2);
+    }
+    for (unsigned i = 0; i < VALUES; i += 1 + i / 4) {
+        sp_point between = timeline_point(timeline, 2 * i + 1);
+        CHECK_STATUS(sp_poll(&points[i]), SP_PENDING);
+        gate_open(i + 1);
+        CHECK(is_reached_soon(&points[i]));
+        CHECK_STATUS(sp_poll(&between), SP_OK);
+        CHECK_STATUS(sp_poll(&points[VALUES - 1]), i == VALUES - 1 ? SP_OK : SP_PENDING);
+        sp_point_unref(&between);
+    }
+    gate_open(VALUES);
+    CHECK(is_reached_soon(&points[VALUES - 1]));
+    if (cu_control)
+        CHECK_EQUAL(calls("cuWaitExternalSemaphoresAsync"), 0);
+    for (unsigned i = 0; i < VALUES; i++)
+        sp_point_unref(&points[i]);
+    close_timeline(timeline);
+}
+
+TEST_NEEDING(signals_that_nobody_looks_at_do_not_gather, ON_DOUBLE)
+{
+    sp_cuda_semaphore *timeline = open_timeline(false);
+    unsigned before = calls("cuEventQuery");
+    for (unsigned i = 0; i < 1000; i++) {
+        CHECK_STATUS(sp_cuda_stream_signal_semaphore(ctx.sp, ctx.stream, timeline, 0, NULL), SP_OK);
+        if (i % 4 == 0)
+            CHECK_CU(cu.StreamSynchronize(ctx.stream));
+    }
+    CHECK(cu_control->live(CUDA_DOUBLE_EVENT) <= 40);
+    if (calls("cuStreamGetId")) /* else the last one may be on another stream: each looks at it */
+        CHECK(calls("cuEventQuery") - before <= 200);
+    close_timeline(timeline);
+}
+
 static void check_refused_value(sp_cuda_semaphore *timeline, uint64_t value)
 {
     sp_point unchanged = test_marked_point(), marked = test_marked_point();
@@ -316,6 +367,36 @@ TEST_NEEDING(a_failed_signal_gives_its_value_back, ON_DOUBLE)
     CHECK_STATUS(sp_wait(&one), SP_OK);
     sp_point_unref(&one);
     close_timeline(timeline);
+}
+
+/* The driver took the signal, and refused the event behind it. */
+TEST_NEEDING(a_signal_without_its_mark, ON_DOUBLE)
+{
+    for (unsigned follow = 0; follow < 2; follow++) {
+        sp_cuda_semaphore *timeline = open_timeline(follow != 0);
+        CUstream other = cu_new_stream();
+        gate_close(ctx.stream, 1);
+        sp_point one = stream_signals(ctx.stream, timeline, 1);
+        cu_control->inject("cuEventRecord", 0, 1, 2);
+        sp_point two = stream_signals(ctx.stream, timeline, 0);
+        CHECK_EQUAL(cu_control->failed(), 1);
+        CHECK_EQUAL(two.value, 2);
+        check_refused_value(timeline, 2);
+        sp_point three = stream_signals(other, timeline, 3); /* which does not overtake it */
+        test_sleep_ms(DELAY_MS);
+        CHECK_EQUAL(peer_value(&peer), 0);
+        CHECK_STATUS(sp_poll(&two), SP_PENDING);
+        gate_open(1);
+        CHECK_STATUS(sp_wait(&two), SP_OK);
+        CHECK_STATUS(sp_wait(&one), SP_OK);
+        CHECK_STATUS(sp_wait(&three), SP_OK);
+        CHECK_EQUAL(peer_value(&peer), 3);
+        sp_point_unref(&one);
+        sp_point_unref(&two);
+        sp_point_unref(&three);
+        CHECK_CU(cu.StreamDestroy(other));
+        close_timeline(timeline);
+    }
 }
 
 TEST(a_semaphore_of_another_context)
@@ -429,6 +510,11 @@ TEST(V3_an_origin_whose_device_is_lost)
     sp_point point = timeline_point(timeline, 1);
     CHECK_ERROR(sp_poll(&point), SP_ERROR_DEVICE_LOST);
     CHECK_ERROR(sp_wait(&point), SP_ERROR_DEVICE_LOST);
+    sp_point unchanged = test_marked_point(), marked = test_marked_point();
+    CHECK_ERROR(sp_cuda_stream_signal_semaphore(ctx.sp, ctx.stream, timeline, 0, &unchanged),
+                SP_ERROR_DEVICE_LOST);
+    CHECK(test_same_point(&unchanged, &marked));
+    CHECK_EQUAL(peer_value(&peer), 0);
     sp_point_unref(&point);
     sp_point_unref(&origin);
     close_timeline(timeline);

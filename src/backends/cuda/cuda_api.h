@@ -66,7 +66,8 @@ typedef CUresult CUDAAPI sp_cu_ipc_get_event_handle(sp_cu_ipc_event *handle, CUe
 typedef CUresult CUDAAPI sp_cu_ipc_open_event_handle(CUevent *event, sp_cu_ipc_event handle);
 
 /* ffnvcodec knows the values of fences only. In CUDA's own structures the words behind them are, in
- * this order: 64 bits for another system's fence, the key of a keyed mutex, a wait's milliseconds. */
+ * this order: 64 bits for another system's fence, the key of a keyed mutex, a wait's milliseconds.
+ */
 typedef CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS sp_cu_semaphore_params;
 
 _Static_assert(sizeof(sp_cu_semaphore_params) == 144, "as in CUDA's own header");

@@ -117,15 +117,13 @@ void sp_cuda_signal_gate_locked(sp_cuda_signal *signal, sp_cuda_event *mark,
     sp_store32(&signal->gated, 1);
 }
 
+/* One that nobody waited for is left to the other side. */
 static void detach(sp_cuda_signal *signal)
 {
     sp_cuda_semaphore *binary = signal->semaphore;
-    bool pending = state_of(signal) == SP_ONESHOT_SUBMITTED;
     sp_os_mutex_lock(&binary->lock);
-    if (binary->current == signal) {
+    if (binary->current == signal)
         binary->current = NULL;
-        binary->unwaited = signal->ours && pending;
-    }
     sp_os_mutex_unlock(&binary->lock);
 }
 
@@ -180,7 +178,7 @@ sp_status sp_cuda_binary_check_free_locked(const sp_cuda_semaphore *binary)
 {
     const sp_cuda_signal *current = binary->current;
     bool pending = current && current->ours && state_of(current) == SP_ONESHOT_SUBMITTED;
-    if (!pending && !binary->unwaited && !(current && is_being_waited_for(current)))
+    if (!pending && !(current && is_being_waited_for(current)))
         return SP_OK;
     return sp_fail(SP_ERROR_INVALID_STATE,
                    "a signal of this binary semaphore is pending, and nobody waits for it yet");

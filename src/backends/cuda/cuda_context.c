@@ -193,31 +193,21 @@ sp_status sp_cuda_context_caps(const sp_cuda_context *context, sp_cuda_caps *cap
 
 /* ---- The end ---- */
 
-/* Takes the lock, with nobody destroying semaphores outside of it. */
-static void lock_out_others(sp_cuda_context *context)
-{
-    sp_os_mutex_lock(&context->lock);
-    while (context->destroying) {
-        sp_os_mutex_unlock(&context->lock);
-        sp_os_yield();
-        sp_os_mutex_lock(&context->lock);
-    }
-}
-
-/* What is left goes, if the driver still takes it, and nobody calls it for this context again. */
+/* What is left goes, if the driver still takes it, and nobody else calls it for this context again.
+ */
 static void destroy_handles(sp_cuda_context *context)
 {
     sp_cuda_scope scope;
     int mode = sp_cuda_relax(context);
     sp_status entered = sp_cuda_enter(context, &scope);
-    lock_out_others(context);
     if (entered != SP_OK)
         sp_cuda_note_gone(context, SP_CUDA_ENDED);
+    sp_os_mutex_lock(&context->lock);
     sp_cuda_note_gone(context, SP_CUDA_DEAD);
-    sp_cuda_semaphore *unheld = sp_cuda_semaphores_destroy_locked(context);
     sp_cuda_lanes_destroy_locked(context);
     sp_cuda_events_destroy_locked(context);
     sp_os_mutex_unlock(&context->lock);
+    sp_cuda_semaphore *unheld = sp_cuda_semaphores_destroy(context);
     if (entered == SP_OK)
         sp_cuda_leave(context, scope);
     sp_cuda_unrelax(context, mode);

@@ -56,13 +56,18 @@ struct sp_cuda_context {
     sp_pool lanes;   /* sp_cuda_lane, each with a stream */
     sp_pool uses;    /* sp_cuda_use */
 
-    /* Guards what follows. Held while native objects are destroyed, so that none is in a driver's
-     * hands any more once SP_CUDA_DEAD is set. */
+    uint64_t mark_clock; /* counts beginnings and ends of the recording of marks */
+    uint32_t untracked;  /* an operation has no mark: nobody knows when it is done                */
+
+    /* Guards what follows. Held while events are destroyed, so that none is in a driver's hands any
+     * more once SP_CUDA_DEAD is set. */
     sp_os_mutex lock;
-    sp_cuda_semaphore *semaphores;
+    sp_cuda_semaphore *semaphores; /* those with a handle, which are not retired */
     sp_cuda_semaphore *retired;
     uint32_t retired_count; /* read without the lock: nothing to do is the usual case */
     uint32_t destroying;    /* threads that destroy retired ones right now                 */
+    uint32_t ending;        /* sp_cuda_context_destroy() found nothing pending, and no host wait and
+                             * no such thread is to begin; read within a semaphore's lock, too */
 };
 
 /* SP_OK; FORKED; INVALID_STATE: destroyed, or the CUcontext is known to be. */
@@ -89,6 +94,11 @@ void sp_cuda_note_gone(sp_cuda_context *context, uint32_t bit);
 
 /* The last error for a failed call; notes what it says about the context. */
 sp_status sp_cuda_fail(sp_cuda_context *context, CUresult result, const char *call);
+/* Only notes it. */
+void sp_cuda_note_result(sp_cuda_context *context, CUresult result);
+/* For calls that have to do with another context, too: which of them the result is about, calls of
+ * its own will tell. */
+sp_status sp_cuda_fail_unnoted(const sp_cuda_context *context, CUresult result, const char *call);
 /* For calls that are given a handle from elsewhere: what drivers say to one that is no good. */
 sp_status sp_cuda_fail_handle(sp_cuda_context *context, CUresult result, const char *call);
 /* The last error for what is known to be gone. */
@@ -139,6 +149,7 @@ struct sp_cuda_event {
     sp_cuda_context *context; /* a reference, as long as the waiter has one                     */
     CUevent handle;           /* NULL: none yet, or its context is destroyed                    */
     uint32_t users;           /* threads that may have the handle in a driver call              */
+    uint64_t began, ended;    /* of a mark: its record, by the context's mark_clock             */
     bool pooled;              /* of context->events, else of context->others                    */
     bool owned;               /* destroyed by us                                                */
 };
@@ -184,10 +195,11 @@ void sp_cuda_end_waiter(sp_waiter *waiter);
 
 /* ---- Semaphores (cuda_semaphore.c) ---- */
 
-/* The last operation of a semaphore on one stream. */
+/* An operation of a semaphore on one of the user's streams. */
 struct sp_cuda_use {
     sp_cuda_use *next;
     unsigned long long stream_id;
+    uint64_t value;      /* of a signal of a semaphore with values */
     sp_cuda_event *mark; /* a reference */
 };
 
@@ -201,18 +213,20 @@ struct sp_cuda_semaphore {
 
     /* Guards what follows. Held while an operation on the semaphore is enqueued and marked. */
     sp_os_mutex lock;
-    sp_cuda_use *uses;
+    sp_cuda_use *uses;   /* the last on each stream; of threads that use one at once, one each */
     sp_cuda_lane *lanes; /* host waits that go on */
-    bool untracked;      /* an operation without a mark: nobody knows when it is done           */
 
-    /* With values: the largest that we signalled, and that signal's mark and stream. */
+    /* With values: the largest that we signalled, and our signals that are not known to be over, in
+     * their order, which is also that on the device. They are not among `uses`. */
     uint64_t minted;
-    sp_cuda_event *signalled;
-    unsigned long long signal_stream;
+    sp_cuda_use *signals;
+    sp_cuda_use *last_signal;
+    uint32_t signal_count;
+    uint32_t look_at_count; /* how many may gather before they are looked at */
+    bool unmarked;          /* the last signal has no mark */
 
     /* Binaries and keyed mutexes */
     sp_cuda_signal *current; /* the last signal that has points; not a reference                */
-    bool unwaited;           /* a signal of ours is pending, and its last point was released    */
     sp_cuda_event *waited;   /* the mark of the last wait, and its stream                       */
     unsigned long long wait_stream;
 
@@ -239,11 +253,12 @@ void sp_cuda_semaphore_free(sp_cuda_semaphore *semaphore); /* it has no handle (
  * long as the driver does, without a lock of ours. */
 void sp_cuda_drain(sp_cuda_context *context, uint32_t most);
 
-/* For sp_cuda_context_destroy(): TIMEOUT if operations are still pending then; the last probes; the
- * end of all handles, which leaves those that nobody holds to be freed. */
+/* For sp_cuda_context_destroy(): TIMEOUT if operations are still pending then, else none begins any
+ * more; the last probes; the end of all handles, which leaves those that nobody holds to be freed.
+ * That blocks as long as the driver does, without a lock of ours. */
 sp_status sp_cuda_semaphores_wait(sp_cuda_context *context, uint64_t deadline_ns);
 void sp_cuda_semaphores_end(sp_cuda_context *context);
-sp_cuda_semaphore *sp_cuda_semaphores_destroy_locked(sp_cuda_context *context);
+sp_cuda_semaphore *sp_cuda_semaphores_destroy(sp_cuda_context *context);
 void sp_cuda_semaphores_free(sp_cuda_semaphore *semaphore);
 
 /* ---- What was enqueued (cuda_use.c) ---- */
@@ -251,6 +266,8 @@ void sp_cuda_semaphores_free(sp_cuda_semaphore *semaphore);
 /* 0 if the driver has no ids. Within sp_cuda_enter_stream(). */
 unsigned long long sp_cuda_stream_id(const sp_cuda_context *context, CUstream stream);
 
+/* Behind an operation on one of the user's streams. */
+CUresult sp_cuda_mark_record(sp_cuda_event *mark, CUstream stream);
 /* Remembers an operation, with a reference of its own to the mark; takes the node `use`. */
 void sp_cuda_use_add_locked(sp_cuda_semaphore *semaphore, sp_cuda_use *use,
                             unsigned long long stream_id, sp_cuda_event *mark);
@@ -262,6 +279,13 @@ sp_status sp_cuda_order_behind(sp_cuda_context *context, CUstream stream,
 void sp_cuda_mark_set(sp_cuda_event **at, sp_cuda_event *mark);
 /* Is an operation pending? Forgets those that are done. */
 bool sp_cuda_uses_pending_locked(sp_cuda_semaphore *semaphore);
+/* The same of our signals of a semaphore with values. */
+void sp_cuda_signal_add_locked(sp_cuda_semaphore *timeline, sp_cuda_use *use,
+                               unsigned long long stream_id, uint64_t value, sp_cuda_event *mark);
+bool sp_cuda_signals_pending_locked(sp_cuda_semaphore *timeline);
+/* Looks at the signal that reaches `value`, and forgets it and those before it if it is over.
+ * SP_OK; PENDING, also if there is none; or an error. *exact: there is one of just this value. */
+sp_status sp_cuda_signals_poll_locked(sp_cuda_semaphore *timeline, uint64_t value, bool *exact);
 /* Forgets them all. */
 void sp_cuda_uses_drop_locked(sp_cuda_semaphore *semaphore);
 
@@ -275,8 +299,11 @@ struct sp_cuda_lane {
     sp_cuda_event *mark; /* a reference; NULL: none could be recorded, the lane is lost         */
 };
 
+/* A wait on the device for the value, or the key, without more. */
+sp_status sp_cuda_enqueue_wait(const sp_cuda_semaphore *semaphore, uint64_t value, CUstream stream);
 /* Enqueues a wait for the value, or the key. The mark is borrowed from the lane. *enqueued: it may
- * be so although the status is an error, and then nothing tells when it is over. */
+ * be so although the status is an error, and then nothing tells when it is over. TIMEOUT: not now,
+ * the context is being destroyed. */
 sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value,
                                     sp_cuda_event **mark, bool *enqueued);
 /* Looks at the waits for `value` and above, notes what is reached, and ends those that are done.

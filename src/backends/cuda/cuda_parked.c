@@ -42,7 +42,7 @@ static sp_status get(sp_cuda_context *context, sp_cuda_lane **out)
 
 /* ---- Starting ---- */
 
-static sp_status enqueue_wait(const sp_cuda_semaphore *semaphore, uint64_t value, CUstream stream)
+sp_status sp_cuda_enqueue_wait(const sp_cuda_semaphore *semaphore, uint64_t value, CUstream stream)
 {
     sp_cuda_context *context = semaphore->context;
     sp_cu_semaphore_params params = {0};
@@ -78,14 +78,15 @@ static void add(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t value
     semaphore->lanes = lane;
 }
 
-/* Once the wait is enqueued the lane is in use. If nothing can be recorded behind it, it stays so. */
+/* Once the wait is enqueued the lane is in use. If nothing can be recorded behind it, it stays so.
+ */
 static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t value,
                      bool *enqueued)
 {
     sp_status status = sp_cuda_order_behind(semaphore->context, lane->stream, 0, semaphore->waited,
                                             semaphore->wait_stream);
     if (status == SP_OK)
-        status = enqueue_wait(semaphore, value, lane->stream);
+        status = sp_cuda_enqueue_wait(semaphore, value, lane->stream);
     if (status != SP_OK) {
         put_back(semaphore->context, lane);
         return status;
@@ -96,7 +97,7 @@ static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t 
     if (status == SP_OK)
         status = sp_cuda_event_record(lane->mark, lane->stream);
     if (status != SP_OK) {
-        semaphore->untracked = true;
+        sp_store32(&semaphore->context->untracked, 1);
         sp_cuda_mark_set(&lane->mark, NULL);
     }
     return status;
@@ -111,6 +112,8 @@ sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value
     bool unused;
     *enqueued = false;
     sp_status status = sp_cuda_check_usable(context);
+    if (status == SP_OK && sp_load32(&context->ending))
+        status = SP_TIMEOUT;
     if (status == SP_OK)
         status = sp_cuda_enter(context, &scope);
     if (status != SP_OK)

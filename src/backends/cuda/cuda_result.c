@@ -65,12 +65,22 @@ static sp_status fail_as(const sp_cuda_context *context, sp_status status, CUres
                           name_of(context, result), (int)result);
 }
 
+void sp_cuda_note_result(sp_cuda_context *context, CUresult result)
+{
+    uint32_t gone = find_result(result)->gone;
+    if (gone)
+        sp_cuda_note_gone(context, gone);
+}
+
+sp_status sp_cuda_fail_unnoted(const sp_cuda_context *context, CUresult result, const char *call)
+{
+    return fail_as(context, find_result(result)->status, result, call);
+}
+
 sp_status sp_cuda_fail(sp_cuda_context *context, CUresult result, const char *call)
 {
-    const result_row *row = find_result(result);
-    if (row->gone)
-        sp_cuda_note_gone(context, row->gone);
-    return fail_as(context, row->status, result, call);
+    sp_cuda_note_result(context, result);
+    return sp_cuda_fail_unnoted(context, result, call);
 }
 
 sp_status sp_cuda_fail_handle(sp_cuda_context *context, CUresult result, const char *call)

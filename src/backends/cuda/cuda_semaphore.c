@@ -47,7 +47,6 @@ void sp_cuda_semaphore_free(sp_cuda_semaphore *semaphore)
     sp_cuda_context *context = semaphore->context;
     sp_cuda_uses_drop_locked(semaphore);
     sp_cuda_lanes_drop_locked(semaphore);
-    sp_cuda_mark_set(&semaphore->signalled, NULL);
     sp_cuda_mark_set(&semaphore->waited, NULL);
     sp_point_unref(&semaphore->origin);
     if (!sp_cuda_is_forked(context))
@@ -85,16 +84,18 @@ static bool is_pending(sp_cuda_semaphore *semaphore)
 {
     sp_os_mutex_lock(&semaphore->lock);
     bool lanes = sp_cuda_lanes_pending_locked(semaphore);
-    bool pending = sp_cuda_uses_pending_locked(semaphore) || lanes;
+    bool signals = sp_cuda_signals_pending_locked(semaphore);
+    bool pending = sp_cuda_uses_pending_locked(semaphore) || lanes || signals;
     sp_os_mutex_unlock(&semaphore->lock);
     return pending && !sp_cuda_gone(semaphore->context);
 }
 
-/* An operation without a mark may be pending for ever: that one goes with its context. */
-static bool is_needed(sp_cuda_semaphore *semaphore)
+/* An operation without a mark may be pending for ever, and the driver would block as long: then all
+ * semaphores go with their CUcontext. */
+static bool lost_track(const sp_cuda_context *context)
 {
-    bool lost_track = semaphore->untracked && !sp_cuda_gone(semaphore->context);
-    return is_pending(semaphore) || lost_track;
+    uint32_t over = sp_cuda_gone(context) & (SP_CUDA_LOST | SP_CUDA_ENDED);
+    return sp_load32(&context->untracked) && !over;
 }
 
 static void destroy_handle(sp_cuda_semaphore *semaphore)
@@ -124,9 +125,9 @@ static void semaphore_release(sp_waiter *waiter)
         return;
     }
     sp_os_mutex_lock(&context->lock);
-    list_remove_locked(context, semaphore);
     bool unheld = !semaphore->handle; /* the context was destroyed */
     if (!unheld) {
+        list_remove_locked(context, semaphore);
         semaphore->next = context->retired;
         context->retired = semaphore;
         sp_store32(&context->retired_count, context->retired_count + 1);
@@ -148,25 +149,15 @@ static bool any_pending_locked(const sp_cuda_context *context)
     return pending;
 }
 
-/* Unlinks the retired ones that are free of operations. None while an operation of any semaphore
- * is pending: the driver would block until that is over, too, which may be never. */
+/* Unlinks the retired ones. None while an operation of any semaphore is pending: the driver would
+ * block until that is over, too, which may be never. */
 static sp_cuda_semaphore *take_retired_locked(sp_cuda_context *context)
 {
-    if (any_pending_locked(context))
+    if (context->ending || lost_track(context) || any_pending_locked(context))
         return NULL;
-    sp_cuda_semaphore *taken = NULL;
-    sp_cuda_semaphore **link = &context->retired;
-    while (*link) {
-        sp_cuda_semaphore *semaphore = *link;
-        if (is_needed(semaphore)) {
-            link = &semaphore->next;
-            continue;
-        }
-        *link = semaphore->next;
-        semaphore->next = taken;
-        taken = semaphore;
-        sp_store32(&context->retired_count, context->retired_count - 1);
-    }
+    sp_cuda_semaphore *taken = context->retired;
+    context->retired = NULL;
+    sp_store32(&context->retired_count, 0);
     context->destroying += taken != NULL;
     return taken;
 }
@@ -176,8 +167,7 @@ void sp_cuda_drain(sp_cuda_context *context, uint32_t most)
     if (SP_LIKELY(sp_load32(&context->retired_count) <= most))
         return;
     sp_os_mutex_lock(&context->lock);
-    bool dead = (sp_cuda_gone(context) & SP_CUDA_DEAD) != 0;
-    sp_cuda_semaphore *taken = dead ? NULL : take_retired_locked(context);
+    sp_cuda_semaphore *taken = take_retired_locked(context);
     sp_os_mutex_unlock(&context->lock);
     if (!taken)
         return;
@@ -243,18 +233,22 @@ const sp_waiter_ops sp_cuda_timeline_ops = {
 
 /* ---- The end of the context ---- */
 
-static bool any_pending(sp_cuda_context *context)
+/* A host wait begins within its semaphore's lock. So one that did is seen as pending here, and one
+ * that is to begin sees `ending` there. */
+static bool try_end(sp_cuda_context *context)
 {
     sp_os_mutex_lock(&context->lock);
-    bool pending = any_pending_locked(context);
+    sp_store32(&context->ending, 1);
+    bool idle = context->destroying == 0 && !any_pending_locked(context);
+    sp_store32(&context->ending, idle);
     sp_os_mutex_unlock(&context->lock);
-    return pending;
+    return idle;
 }
 
 sp_status sp_cuda_semaphores_wait(sp_cuda_context *context, uint64_t deadline_ns)
 {
     sp_backoff backoff = {0};
-    while (any_pending(context)) {
+    while (!try_end(context)) {
         if (sp_now_ns() >= deadline_ns)
             return SP_TIMEOUT;
         sp_backoff_sleep(&backoff, deadline_ns);
@@ -286,27 +280,40 @@ void sp_cuda_semaphores_end(sp_cuda_context *context)
     }
 }
 
-/* One with an operation that nothing tells the end of is left to the CUcontext. */
-static void end_handle(sp_cuda_semaphore *semaphore)
+/* Unlinks one that still has a handle, and takes that; one that nobody holds goes to *unheld.
+ * False: there is none. */
+static bool take_handle(sp_cuda_context *context, CUexternalSemaphore *handle,
+                        sp_cuda_semaphore **unheld)
 {
-    const sp_cuda_context *context = semaphore->context;
-    sp_os_mutex_lock(&semaphore->lock);
-    if (semaphore->handle && !semaphore->untracked && !(sp_cuda_gone(context) & SP_CUDA_ENDED))
-        context->cu.destroy_semaphore(semaphore->handle);
-    semaphore->handle = NULL;
-    sp_os_mutex_unlock(&semaphore->lock);
+    sp_os_mutex_lock(&context->lock);
+    sp_cuda_semaphore *semaphore = context->retired;
+    if (semaphore) {
+        context->retired = semaphore->next;
+        semaphore->next = *unheld;
+        *unheld = semaphore;
+    } else if (context->semaphores) {
+        semaphore = context->semaphores;
+        list_remove_locked(context, semaphore);
+    }
+    if (semaphore) {
+        *handle = semaphore->handle;
+        semaphore->handle = NULL;
+    }
+    sp_os_mutex_unlock(&context->lock);
+    return semaphore != NULL;
 }
 
-sp_cuda_semaphore *sp_cuda_semaphores_destroy_locked(sp_cuda_context *context)
+sp_cuda_semaphore *sp_cuda_semaphores_destroy(sp_cuda_context *context)
 {
-    for (sp_cuda_semaphore *at = context->semaphores; at; at = at->next)
-        end_handle(at);
-    sp_cuda_semaphore *retired = context->retired;
-    for (sp_cuda_semaphore *at = retired; at; at = at->next)
-        end_handle(at);
-    context->retired = NULL;
+    sp_cuda_semaphore *unheld = NULL;
+    CUexternalSemaphore handle;
+    bool left = lost_track(context) || (sp_cuda_gone(context) & SP_CUDA_ENDED);
+    while (take_handle(context, &handle, &unheld)) {
+        if (!left)
+            context->cu.destroy_semaphore(handle);
+    }
     sp_store32(&context->retired_count, 0);
-    return retired;
+    return unheld;
 }
 
 void sp_cuda_semaphores_free(sp_cuda_semaphore *semaphore)

@@ -55,18 +55,29 @@ static sp_status check_none_pending_locked(const sp_cuda_semaphore *binary)
     return sp_cuda_binary_check_free_locked(binary);
 }
 
-/* The signal runs behind the one before it, or a value could go back; a binary's behind the wait
- * that uses up the one before. */
+/* Behind the last one, or a value could go back. If nothing tells when that is over, the device can
+ * wait for its value. */
+static sp_status order_value_locked(const emission *made)
+{
+    sp_cuda_semaphore *timeline = made->semaphore;
+    const sp_cuda_use *last = timeline->last_signal;
+    if (timeline->unmarked)
+        return sp_cuda_enqueue_wait(timeline, timeline->minted, made->stream);
+    if (!last)
+        return SP_OK;
+    return sp_cuda_order_behind(timeline->context, made->stream, made->stream_id, last->mark,
+                                last->stream_id);
+}
+
+/* The signal runs behind the one before it; a binary's behind the wait that uses up the one before.
+ */
 static sp_status order_locked(emission *made)
 {
     sp_cuda_semaphore *semaphore = made->semaphore;
     sp_cuda_context *context = semaphore->context;
     if (semaphore->counting) {
         sp_status status = sp_cuda_mint_locked(semaphore, made->value, &made->value);
-        if (status != SP_OK)
-            return status;
-        return sp_cuda_order_behind(context, made->stream, made->stream_id, semaphore->signalled,
-                                    semaphore->signal_stream);
+        return status == SP_OK ? order_value_locked(made) : status;
     }
     sp_status status = check_none_pending_locked(semaphore);
     if (status != SP_OK)
@@ -90,27 +101,27 @@ static sp_status enqueue(const emission *made)
                : sp_cuda_fail(context, result, "cuSignalExternalSemaphoresAsync");
 }
 
-/* From here on the signal is enqueued, whatever becomes of its mark. */
-static sp_status note_locked(emission *made)
+/* The signal is enqueued, whatever becomes of its mark: without one it only cannot be told when it
+ * is over. */
+static void note_locked(emission *made)
 {
     sp_cuda_semaphore *semaphore = made->semaphore;
+    CUresult result = sp_cuda_mark_record(made->mark, made->stream);
     if (semaphore->counting)
         semaphore->minted = made->value;
     else
         semaphore->current = made->signal;
-    sp_status status = sp_cuda_event_record(made->mark, made->stream);
-    if (status != SP_OK) {
-        semaphore->untracked = true;
-        sp_cuda_mark_set(&semaphore->signalled, NULL);
-        return status;
+    semaphore->unmarked = result != CUDA_SUCCESS;
+    if (semaphore->unmarked) {
+        sp_cuda_note_result(semaphore->context, result);
+        sp_store32(&semaphore->context->untracked, 1);
+        return;
     }
-    sp_cuda_use_add_locked(semaphore, made->use, made->stream_id, made->mark);
+    if (semaphore->counting)
+        sp_cuda_signal_add_locked(semaphore, made->use, made->stream_id, made->value, made->mark);
+    else
+        sp_cuda_use_add_locked(semaphore, made->use, made->stream_id, made->mark);
     made->use = NULL;
-    if (semaphore->counting) {
-        sp_cuda_mark_set(&semaphore->signalled, made->mark);
-        semaphore->signal_stream = made->stream_id;
-    }
-    return SP_OK;
 }
 
 static sp_status emit(emission *made)
@@ -120,7 +131,7 @@ static sp_status emit(emission *made)
     if (status == SP_OK)
         status = enqueue(made);
     if (status == SP_OK)
-        status = note_locked(made);
+        note_locked(made);
     sp_os_mutex_unlock(&made->semaphore->lock);
     return status;
 }

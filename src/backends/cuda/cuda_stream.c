@@ -140,7 +140,10 @@ static sp_status enqueue_event(const wait_list *list, sp_cuda_event *event)
         return status;
     CUresult result = context->cu.stream_wait_event(list->stream, handle, 0);
     sp_cuda_event_release(event);
-    return result == CUDA_SUCCESS ? SP_OK : sp_cuda_fail(context, result, "cuStreamWaitEvent");
+    if (SP_LIKELY(result == CUDA_SUCCESS))
+        return SP_OK;
+    return event->context == context ? sp_cuda_fail(context, result, "cuStreamWaitEvent")
+                                     : sp_cuda_fail_unnoted(context, result, "cuStreamWaitEvent");
 }
 
 static sp_status enqueue_events(const wait_list *list)
@@ -209,7 +212,7 @@ static void note_enqueued(const wait_list *list, size_t end, const sp_error *unm
             continue;
         sp_os_mutex_lock(&item->semaphore->lock);
         if (unmarked) {
-            item->semaphore->untracked = true;
+            sp_store32(&list->context->untracked, 1);
         } else {
             sp_cuda_use_add_locked(item->semaphore, item->use, list->stream_id, list->mark);
             item->use = NULL;
@@ -237,7 +240,9 @@ static sp_status enqueue_semaphores(wait_list *list)
     if (done == 0)
         return status;
     sp_error error = status == SP_OK ? (sp_error){0} : *sp_last_error();
-    sp_status marked = sp_cuda_event_record(list->mark, list->stream);
+    CUresult result = sp_cuda_mark_record(list->mark, list->stream);
+    sp_status marked =
+        result == CUDA_SUCCESS ? SP_OK : sp_cuda_fail(list->context, result, "cuEventRecord");
     note_enqueued(list, done, marked == SP_OK ? NULL : sp_last_error());
     return status == SP_OK ? marked : sp_fail_with(&error);
 }

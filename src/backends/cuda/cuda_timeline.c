@@ -20,13 +20,12 @@ static sp_point origin_at(const sp_waiter *waiter, uint64_t value)
  * asked only while a signal of ours is what the value waits for. */
 static sp_status check_not_lost(sp_waiter *waiter, uint64_t value)
 {
+    bool exact;
     sp_cuda_semaphore *timeline = sp_cuda_semaphore_of(waiter);
-    sp_status status = SP_OK;
     if (sp_cuda_gone(timeline->context) & SP_CUDA_LOST)
         return sp_cuda_fail_gone(timeline->context);
     sp_os_mutex_lock(&timeline->lock);
-    if (timeline->signalled && value <= timeline->minted)
-        status = sp_cuda_event_probe(timeline->signalled);
+    sp_status status = sp_cuda_signals_poll_locked(timeline, value, &exact);
     sp_os_mutex_unlock(&timeline->lock);
     return status < 0 ? status : SP_OK;
 }
@@ -68,18 +67,14 @@ void sp_cuda_followed_disarm(sp_waiter *waiter, sp_waker *waker)
 /* PENDING, SP_OK or an error. */
 static sp_status look_locked(sp_cuda_semaphore *timeline, uint64_t value, bool *waiting)
 {
+    bool exact;
     sp_status status = sp_cuda_lanes_poll_locked(timeline, value, waiting);
     if (status != SP_PENDING)
         return status;
-    /* A signal of our own has a mark, too. For that very value it is as good as a wait. */
-    if (timeline->signalled && value <= timeline->minted) {
-        *waiting |= value == timeline->minted;
-        status = sp_cuda_event_probe(timeline->signalled);
-        if (status == SP_OK)
-            sp_waiter_reached(&timeline->base, timeline->minted);
-        else if (status < 0)
-            return status;
-    }
+    status = sp_cuda_signals_poll_locked(timeline, value, &exact);
+    if (status < 0)
+        return status;
+    *waiting |= exact; /* as good as a wait */
     return sp_waiter_known_reached(&timeline->base, value) ? SP_OK : SP_PENDING;
 }
 
@@ -194,7 +189,8 @@ void sp_cuda_timeline_look(sp_cuda_semaphore *timeline)
         return;
     }
     sp_os_mutex_lock(&timeline->lock);
-    look_locked(timeline, 1, &waiting);
+    sp_cuda_lanes_poll_locked(timeline, 1, &waiting);
+    sp_cuda_signals_pending_locked(timeline);
     sp_os_mutex_unlock(&timeline->lock);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * A double of libcuda: contexts, streams, events and external semaphores, run by one thread. It
- * behaves as CUDA's documentation says, also where that is awkward: an event that was never recorded
- * is complete, a query can invalidate another thread's capture, a stream of another context is an
- * invalid handle.
+ * behaves as CUDA's documentation says, also where that is awkward: an event that was never
+ * recorded is complete, a query can invalidate another thread's capture, a stream of another
+ * context is an invalid handle; and as NVIDIA's driver does: a semaphore is destroyed only once its
+ * context has nothing to do.
  *
  * It is a shared object that is opened like the driver. Tests control it through one symbol.
  */
@@ -30,6 +31,8 @@ typedef struct cuda_double {
     void (*inject)(const char *name, unsigned skip, unsigned count, int result);
     unsigned (*failed)(void); /* how many have done so */
     void (*heal)(void);
+    /* After the next call of that function, on its thread, before it returns: run(user), once. */
+    void (*call_after)(const char *name, void (*run)(void *user), void *user);
     /* A failed import closes the fd all the same. */
     void (*close_on_failed_import)(bool on);
 

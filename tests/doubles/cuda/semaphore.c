@@ -192,6 +192,16 @@ static bool in_use(const semaphore *of)
     return false;
 }
 
+static bool is_busy(const context *asked)
+{
+    for (const stream *at = streams; at; at = at->next) {
+        if (at->owner == asked && at->first)
+            return asked->sticky == 0;
+    }
+    return false;
+}
+
+/* Under the lock, but for when it waits. */
 static int destroy(CUexternalSemaphore handle)
 {
     semaphore *destroyed = find(handle);
@@ -202,8 +212,15 @@ static int destroy(CUexternalSemaphore handle)
         return R_INVALID_HANDLE;
     if (double_current() != destroyed->owner)
         double_note_misuse();
-    if (in_use(destroyed) && !destroyed->owner->sticky)
+    bool used = in_use(destroyed) && !destroyed->owner->sticky;
+    if (used)
         double_note_misuse(); /* every operation must have completed */
+    while (!used && is_busy(destroyed->owner)) {
+        double_wake();
+        double_unlock();
+        usleep(200);
+        double_lock();
+    }
     destroyed->alive = false;
     return destroyed->owner->sticky;
 }

@@ -41,6 +41,13 @@ static struct {
 } failure;
 static unsigned failures;
 
+static struct {
+    const char *name;
+    void (*run)(void *user);
+    void *user;
+} hook;
+static __thread const char *calling;
+
 static __thread context *stack[MAX_DEPTH];
 static __thread unsigned depth;
 
@@ -103,6 +110,7 @@ int double_begin(const char *name)
 {
     double_lock();
     count(name);
+    calling = name;
     if (double_exited)
         return R_DEINITIALIZED;
     if (shall_fail(name))
@@ -114,8 +122,16 @@ int double_begin(const char *name)
 
 CUresult double_end(int result)
 {
+    void (*run)(void *) = NULL;
+    void *user = hook.user;
+    if (hook.name && strcmp(hook.name, calling) == 0) {
+        run = hook.run;
+        hook.name = NULL;
+    }
     double_wake();
     double_unlock();
+    if (run)
+        run(user);
     return (CUresult)result;
 }
 
@@ -400,6 +416,15 @@ static void heal(void)
     fail_calls(NULL, 0, 0, 0);
 }
 
+static void call_after(const char *name, void (*run)(void *), void *user)
+{
+    double_lock();
+    hook.name = name;
+    hook.run = run;
+    hook.user = user;
+    double_unlock();
+}
+
 static void set_version(int set)
 {
     version = set;
@@ -460,6 +485,7 @@ const cuda_double cuda_double_table = {
     .inject = fail_calls,
     .failed = failed,
     .heal = heal,
+    .call_after = call_after,
     .close_on_failed_import = double_close_on_failed_import,
     .set_version = set_version,
     .set_attribute = set_attribute,
