@@ -204,7 +204,7 @@ static void destroy_handles(sp_cuda_context *context)
         sp_cuda_note_gone(context, SP_CUDA_ENDED);
     sp_os_mutex_lock(&context->lock);
     sp_cuda_note_gone(context, SP_CUDA_DEAD);
-    sp_cuda_lanes_destroy_locked(context);
+    sp_cuda_lane_streams_destroy_locked(context);
     sp_cuda_events_destroy_locked(context);
     sp_os_mutex_unlock(&context->lock);
     sp_cuda_semaphore *unheld = sp_cuda_semaphores_destroy(context);

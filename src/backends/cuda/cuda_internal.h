@@ -38,6 +38,16 @@ typedef struct sp_cuda_signal sp_cuda_signal;
 typedef struct sp_cuda_lane sp_cuda_lane;
 typedef struct sp_cuda_use sp_cuda_use;
 
+/* A stream for host waits. Making one blocks while the device's 32 channels hold waits that are
+ * pending, whoever's they are: so we never hold more than half of them. */
+#define SP_CUDA_MOST_LANE_STREAMS 16
+typedef struct sp_cuda_lane_stream {
+    CUstream stream;               /* NULL: not made yet                            */
+    uint32_t waits;                /* lanes on it                                   */
+    const sp_cuda_semaphore *last; /* of the last of them; only to be compared with */
+    uint64_t last_value;
+} sp_cuda_lane_stream;
+
 /* ---- Context (cuda_context.c) ---- */
 
 struct sp_cuda_context {
@@ -53,8 +63,11 @@ struct sp_cuda_context {
     sp_pool events;  /* sp_cuda_event, each with a CUevent that is recorded again and again     */
     sp_pool others;  /* sp_cuda_event of the user, or shared with another process               */
     sp_pool signals; /* sp_cuda_signal */
-    sp_pool lanes;   /* sp_cuda_lane, each with a stream */
+    sp_pool lanes;   /* sp_cuda_lane */
     sp_pool uses;    /* sp_cuda_use */
+
+    sp_cuda_lane_stream lane_streams[SP_CUDA_MOST_LANE_STREAMS];
+    uint32_t lane_streams_lock; /* a spin lock */
 
     uint64_t mark_clock; /* counts beginnings and ends of the recording of marks */
     uint32_t untracked;  /* an operation has no mark: nobody knows when it is done                */
@@ -291,10 +304,10 @@ void sp_cuda_uses_drop_locked(sp_cuda_semaphore *semaphore);
 
 /* ---- Host waits (cuda_parked.c) ---- */
 
-/* A stream, and the wait that is on it while the lane is in a semaphore's list. */
+/* A wait on a stream, in a semaphore's list. */
 struct sp_cuda_lane {
     sp_cuda_lane *next;
-    CUstream stream;
+    sp_cuda_lane_stream *on;
     uint64_t value;      /* or key */
     sp_cuda_event *mark; /* a reference; NULL: none could be recorded, the lane is lost         */
 };
@@ -311,7 +324,7 @@ sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value
 sp_status sp_cuda_lanes_poll_locked(sp_cuda_semaphore *semaphore, uint64_t value, bool *waiting);
 bool sp_cuda_lanes_pending_locked(sp_cuda_semaphore *semaphore);
 void sp_cuda_lanes_drop_locked(sp_cuda_semaphore *semaphore);
-void sp_cuda_lanes_destroy_locked(sp_cuda_context *context);
+void sp_cuda_lane_streams_destroy_locked(sp_cuda_context *context);
 
 /* ---- Semaphores with values (cuda_timeline.c) ---- */
 

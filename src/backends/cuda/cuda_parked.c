@@ -1,42 +1,106 @@
 /* SPDX-License-Identifier: MIT
  *
  * Host waits on semaphores that cannot be asked: a device-side wait on a stream of the library's,
- * with a mark behind it. Each outstanding value has a stream of its own, since waits on one stream
- * queue behind each other. A wait whose time ran out stays: the next one for the same value goes on
- * with it.
+ * with a mark behind it, a lane. Waits on one stream queue behind each other, so each has one of its
+ * own while there are enough, or is behind a lower value of its semaphore. A wait whose time ran out
+ * stays: the next one for the same value goes on with it.
  */
 #include "cuda_internal.h"
+
+/* ---- Streams ---- */
+
+static sp_cuda_lane_stream *choose_locked(sp_cuda_context *context,
+                                          const sp_cuda_semaphore *semaphore, uint64_t value)
+{
+    sp_cuda_lane_stream *idle = NULL, *least = NULL;
+    for (size_t i = 0; i < SP_CUDA_MOST_LANE_STREAMS; i++) {
+        sp_cuda_lane_stream *at = &context->lane_streams[i];
+        bool is_made = at->stream != NULL;
+        if (at->waits == 0) {
+            if (!idle || (is_made && !idle->stream))
+                idle = at;
+        } else if (is_made) { /* else another thread is making it */
+            if (semaphore->counting && at->last == semaphore && at->last_value <= value)
+                return at;
+            if (!least || at->waits < least->waits)
+                least = at;
+        }
+    }
+    return idle ? idle : least;
+}
+
+static void leave_stream(sp_cuda_context *context, sp_cuda_lane *lane)
+{
+    sp_os_spin_lock(&context->lane_streams_lock);
+    lane->on->waits--;
+    sp_os_spin_unlock(&context->lane_streams_lock);
+}
+
+static sp_status make_stream(sp_cuda_context *context, sp_cuda_lane_stream *at)
+{
+    CUstream made = NULL;
+    int mode = sp_cuda_relax(context);
+    CUresult result = context->cu.stream_create(&made, CU_STREAM_NON_BLOCKING);
+    sp_cuda_unrelax(context, mode);
+    if (result != CUDA_SUCCESS)
+        return sp_cuda_fail(context, result, "cuStreamCreate");
+    sp_os_spin_lock(&context->lane_streams_lock);
+    at->stream = made;
+    sp_os_spin_unlock(&context->lane_streams_lock);
+    return SP_OK;
+}
+
+static sp_status enter_stream(sp_cuda_context *context, const sp_cuda_semaphore *semaphore,
+                              uint64_t value, sp_cuda_lane *lane)
+{
+    sp_os_spin_lock(&context->lane_streams_lock);
+    sp_cuda_lane_stream *at = choose_locked(context, semaphore, value);
+    if (at) {
+        at->waits++;
+        at->last = semaphore;
+        at->last_value = value;
+    }
+    sp_os_spin_unlock(&context->lane_streams_lock);
+    lane->on = at;
+    if (!at) {
+        return sp_fail(SP_ERROR_BACKEND,
+                       "the driver is making %d streams for host waits: it does "
+                       "not go on while so many streams wait",
+                       SP_CUDA_MOST_LANE_STREAMS);
+    }
+    sp_status status = at->stream ? SP_OK : make_stream(context, at);
+    if (status != SP_OK)
+        leave_stream(context, lane);
+    return status;
+}
 
 /* ---- Lanes ---- */
 
 static void put_back(sp_cuda_context *context, sp_cuda_lane *lane)
 {
     sp_cuda_mark_set(&lane->mark, NULL);
-    if (!sp_cuda_is_forked(context))
-        sp_pool_put(&context->lanes, lane);
+    if (sp_cuda_is_forked(context))
+        return;
+    leave_stream(context, lane);
+    sp_pool_put(&context->lanes, lane);
 }
 
-static sp_status get(sp_cuda_context *context, sp_cuda_lane **out)
+static sp_status get(const sp_cuda_semaphore *semaphore, uint64_t value, sp_cuda_lane **out)
 {
+    sp_cuda_context *context = semaphore->context;
     sp_cuda_lane *lane = sp_pool_get(&context->lanes);
     if (!lane)
         return SP_ERROR_OUT_OF_MEMORY;
-    lane->mark = NULL;
-    if (!lane->stream) {
-        int mode = sp_cuda_relax(context);
-        CUresult result = context->cu.stream_create(&lane->stream, CU_STREAM_NON_BLOCKING);
-        sp_cuda_unrelax(context, mode);
-        if (result != CUDA_SUCCESS) {
-            lane->stream = NULL;
-            sp_pool_put(&context->lanes, lane);
-            return sp_cuda_fail(context, result, "cuStreamCreate");
-        }
-    }
     sp_status status = sp_cuda_event_take(context, &lane->mark);
+    if (status == SP_OK) {
+        status = enter_stream(context, semaphore, value, lane);
+        if (status != SP_OK)
+            sp_cuda_mark_set(&lane->mark, NULL);
+    }
     if (status == SP_OK)
         *out = lane;
     else
-        put_back(context, lane);
+        sp_pool_put(&context->lanes, lane);
     return status;
 }
 
@@ -83,19 +147,19 @@ static void add(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t value
 static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t value,
                      bool *enqueued)
 {
-    sp_status status = sp_cuda_order_behind(semaphore->context, lane->stream, 0, semaphore->waited,
-                                            semaphore->wait_stream);
+    sp_status status = sp_cuda_order_behind(semaphore->context, lane->on->stream, 0,
+                                            semaphore->waited, semaphore->wait_stream);
     if (status == SP_OK)
-        status = sp_cuda_enqueue_wait(semaphore, value, lane->stream);
+        status = sp_cuda_enqueue_wait(semaphore, value, lane->on->stream);
     if (status != SP_OK) {
         put_back(semaphore->context, lane);
         return status;
     }
     *enqueued = true;
     add(semaphore, lane, value);
-    status = give_key_back(semaphore, value, lane->stream);
+    status = give_key_back(semaphore, value, lane->on->stream);
     if (status == SP_OK)
-        status = sp_cuda_event_record(lane->mark, lane->stream);
+        status = sp_cuda_event_record(lane->mark, lane->on->stream);
     if (status != SP_OK) {
         sp_store32(&semaphore->context->untracked, 1);
         sp_cuda_mark_set(&lane->mark, NULL);
@@ -119,7 +183,7 @@ sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value
     if (status != SP_OK)
         return status;
     sp_cuda_lanes_poll_locked(semaphore, 0, &unused); /* what is done is to be used again */
-    status = get(context, &lane);
+    status = get(semaphore, value, &lane);
     if (status == SP_OK)
         status = run(semaphore, lane, value, enqueued);
     if (status == SP_OK)
@@ -180,16 +244,12 @@ void sp_cuda_lanes_drop_locked(sp_cuda_semaphore *semaphore)
     }
 }
 
-static void destroy_stream(void *user, void *object)
+void sp_cuda_lane_streams_destroy_locked(sp_cuda_context *context)
 {
-    const sp_cuda_context *context = user;
-    sp_cuda_lane *lane = object;
-    if (lane->stream && !(sp_cuda_gone(context) & SP_CUDA_ENDED))
-        context->cu.stream_destroy(lane->stream);
-    lane->stream = NULL;
-}
-
-void sp_cuda_lanes_destroy_locked(sp_cuda_context *context)
-{
-    sp_pool_each(&context->lanes, destroy_stream, context);
+    for (size_t i = 0; i < SP_CUDA_MOST_LANE_STREAMS; i++) {
+        sp_cuda_lane_stream *at = &context->lane_streams[i];
+        if (at->stream && !(sp_cuda_gone(context) & SP_CUDA_ENDED))
+            context->cu.stream_destroy(at->stream);
+        at->stream = NULL;
+    }
 }
