@@ -84,8 +84,18 @@ typedef struct sp_composite_ops {
 
 /* For waiters of our own: the table is right, so this cannot fail. */
 void sp_waiter_setup(sp_waiter *waiter, const sp_waiter_ops *ops);
-/* The same for an object of a pool, which keeps the hint of how long waits for it were. */
-void sp_waiter_setup_again(sp_waiter *waiter, const sp_waiter_ops *ops);
+/* The same for an object of a pool, zeroed or set up before. It keeps the hint of how long waits for
+ * it were; that forks are counted its owner has seen to. */
+static inline void sp_waiter_setup_again(sp_waiter *waiter, const sp_waiter_ops *ops)
+{
+    waiter->ops = ops;
+    waiter->refs = 1;
+    waiter->features = ops->features;
+    waiter->fork_generation = sp_fork_generation;
+    waiter->reached = 0;
+    waiter->failed_from = UINT64_MAX;
+    waiter->failure = NULL;
+}
 
 /* Does the primitive show itself only to who waits for it: because the wait uses its signal up, or
  * because the wait is what asks for news? Calling block() until now starts that wait. */

@@ -58,13 +58,6 @@ void sp_waiter_setup(sp_waiter *waiter, const sp_waiter_ops *ops)
     };
 }
 
-void sp_waiter_setup_again(sp_waiter *waiter, const sp_waiter_ops *ops)
-{
-    uint32_t vain_spins = waiter->vain_spins;
-    sp_waiter_setup(waiter, ops);
-    waiter->vain_spins = vain_spins;
-}
-
 sp_status sp_waiter_init(sp_waiter *waiter, const sp_waiter_ops *ops)
 {
     const uint32_t known = SP_FEATURE_COUNTING | SP_FEATURE_CONSUMING | SP_FEATURE_BLOCK |

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "os/atomic.h"
+
 /* ---- Time ---- */
 
 uint64_t sp_os_now_ns(void); /* monotonic */
@@ -37,8 +39,18 @@ void sp_os_cond_broadcast(sp_os_cond *cond);
 bool sp_os_cond_wait_until(sp_os_cond *cond, sp_os_mutex *mutex, uint64_t deadline_ns);
 
 /* A lock for a handful of instructions: spins, then yields. */
-void sp_os_spin_lock(uint32_t *lock);
-void sp_os_spin_unlock(uint32_t *lock);
+void sp_os_spin_wait(uint32_t *lock); /* the slow way of the next */
+
+static inline void sp_os_spin_lock(uint32_t *lock)
+{
+    if (!sp_cas32(lock, 0, 1))
+        sp_os_spin_wait(lock);
+}
+
+static inline void sp_os_spin_unlock(uint32_t *lock)
+{
+    sp_store32(lock, 0);
+}
 
 /* ---- Fork ---- */
 

@@ -87,7 +87,7 @@ bool sp_os_cond_wait_until(sp_os_cond *cond, sp_os_mutex *mutex, uint64_t deadli
     return pthread_cond_timedwait(&cond->native, &mutex->native, &until) != ETIMEDOUT;
 }
 
-void sp_os_spin_lock(uint32_t *lock)
+void sp_os_spin_wait(uint32_t *lock)
 {
     for (unsigned tries = 0; !sp_cas32(lock, 0, 1); tries++) {
         if (tries < 64)
@@ -95,11 +95,6 @@ void sp_os_spin_lock(uint32_t *lock)
         else
             sched_yield();
     }
-}
-
-void sp_os_spin_unlock(uint32_t *lock)
-{
-    sp_store32(lock, 0);
 }
 
 uint32_t sp_fork_generation = 1;

@@ -165,18 +165,6 @@ sp_status sp_cuda_event_record(sp_cuda_event *event, CUstream stream)
                : sp_cuda_fail(event->context, result, "cuEventRecord");
 }
 
-sp_point sp_cuda_event_point(sp_cuda_event *event)
-{
-    const sp_cuda_context *context = event->context;
-    return (sp_point){
-        .kind = SP_KIND_CUDA_EVENT,
-        .raw.cuda_event = {.event = event->handle,
-                           .context = context->handle,
-                           .ordinal = (uint64_t)context->caps.device_ordinal},
-        .waiter = &event->base,
-    };
-}
-
 /* ---- Public ---- */
 
 static sp_status record_point(sp_cuda_context *context, CUstream stream, sp_point *out)
@@ -190,7 +178,7 @@ static sp_status record_point(sp_cuda_context *context, CUstream stream, sp_poin
         sp_cuda_event_unref(event);
         return status;
     }
-    *out = sp_cuda_event_point(event);
+    sp_cuda_event_point(event, out);
     return SP_OK;
 }
 
@@ -199,17 +187,21 @@ static sp_status record_point(sp_cuda_context *context, CUstream stream, sp_poin
 static sp_status record_outside(sp_cuda_context *context, CUstream stream, sp_point *out)
 {
     sp_cuda_event *event;
-    sp_status status = sp_cuda_check_stream(context, stream);
+    sp_status status = sp_cuda_check_stream_to_record(context, stream);
     if (status == SP_OK)
         status = sp_cuda_event_take(context, &event);
     if (status != SP_OK)
         return status;
     CUresult result = context->cu.event_record(event->handle, stream);
     if (SP_LIKELY(result == CUDA_SUCCESS)) {
-        *out = sp_cuda_event_point(event);
+        sp_cuda_event_point(event, out);
         return SP_OK;
     }
     sp_cuda_event_unref(event);
+    if (result == (CUresult)SP_CU_INVALID_HANDLE) {
+        sp_cuda_forget_stream(context, stream);
+        return SP_PENDING;
+    }
     return sp_cuda_may_mean_another(context, result)
                ? SP_PENDING
                : sp_cuda_fail(context, result, "cuEventRecord");
@@ -246,7 +238,7 @@ sp_status sp_cuda_event_wrap(sp_cuda_context *context, const sp_cuda_event_wrap_
     if (status == SP_OK)
         status = sp_cuda_event_around(context, desc->event, desc->take, &event);
     if (status == SP_OK)
-        *out = sp_cuda_event_point(event);
+        sp_cuda_event_point(event, out);
     return status;
 }
 

@@ -50,6 +50,8 @@ typedef struct sp_cuda_lane_stream {
 
 /* ---- Context (cuda_context.c) ---- */
 
+#define SP_CUDA_KNOWN_STREAMS 8
+
 struct sp_cuda_context {
     sp_cuda_driver cu;
     CUcontext handle;
@@ -65,6 +67,8 @@ struct sp_cuda_context {
     sp_pool signals; /* sp_cuda_signal */
     sp_pool lanes;   /* sp_cuda_lane */
     sp_pool uses;    /* sp_cuda_use */
+
+    CUstream known_streams[SP_CUDA_KNOWN_STREAMS]; /* seen to be of this context; hints */
 
     sp_cuda_lane_stream lane_streams[SP_CUDA_MOST_LANE_STREAMS];
     uint32_t lane_streams_lock; /* a spin lock */
@@ -136,6 +140,10 @@ sp_status sp_cuda_enter_stream(sp_cuda_context *context, CUstream stream, sp_cud
 bool sp_cuda_may_mean_another(const sp_cuda_context *context, CUresult result);
 /* Without making the context current: SP_PENDING if that is needed to tell. */
 sp_status sp_cuda_check_stream(sp_cuda_context *context, CUstream stream);
+/* The same, in one call for a stream that was seen before. Another context's may have its address by
+ * now: an event of ours cannot be recorded on that; forget it then, and look again. */
+sp_status sp_cuda_check_stream_to_record(sp_cuda_context *context, CUstream stream);
+void sp_cuda_forget_stream(sp_cuda_context *context, CUstream stream);
 void sp_cuda_leave(sp_cuda_context *context, sp_cuda_scope scope);
 
 /* Is the CUcontext still there? Notes it if not. */
@@ -183,7 +191,18 @@ sp_status sp_cuda_event_around(sp_cuda_context *context, CUevent handle, bool ow
 sp_status sp_cuda_event_hold(sp_cuda_event *event, CUevent *handle);
 void sp_cuda_event_release(sp_cuda_event *event);
 sp_status sp_cuda_event_record(sp_cuda_event *event, CUstream stream);
-sp_point sp_cuda_event_point(sp_cuda_event *event); /* takes the reference */
+/* Takes the reference. Field by field: a local that is copied as a whole costs two stalled loads. */
+static inline void sp_cuda_event_point(sp_cuda_event *event, sp_point *out)
+{
+    const sp_cuda_context *context = event->context;
+    out->kind = SP_KIND_CUDA_EVENT;
+    out->flags = 0;
+    out->value = 0;
+    out->raw.cuda_event.event = event->handle;
+    out->raw.cuda_event.context = context->handle;
+    out->raw.cuda_event.ordinal = (uint64_t)context->caps.device_ordinal;
+    out->waiter = &event->base;
+}
 
 static inline void sp_cuda_event_unref(sp_cuda_event *event)
 {

@@ -77,7 +77,7 @@ sp_status sp_cuda_stream_signal_ipc(sp_cuda_context *context, CUstream stream,
     if (status != SP_OK)
         return status;
     memcpy(handle, bytes.bytes, SP_CUDA_IPC_SIZE);
-    *out = sp_cuda_event_point(event);
+    sp_cuda_event_point(event, out);
     return SP_OK;
 }
 
@@ -114,6 +114,6 @@ sp_status sp_cuda_event_open_ipc(sp_cuda_context *context, const uint8_t handle[
     status = open_event(context, bytes, &event);
     sp_cuda_leave(context, scope);
     if (status == SP_OK)
-        *out = sp_cuda_event_point(event);
+        sp_cuda_event_point(event, out);
     return status;
 }

@@ -115,18 +115,50 @@ static sp_status check_not_capturing(sp_cuda_context *context, CUstream stream)
                                   : fail_question(context, result, "cuStreamIsCapturing");
 }
 
+static CUstream *known_at(sp_cuda_context *context, CUstream stream)
+{
+    uintptr_t number = (uintptr_t)stream;
+    return &context->known_streams[(number >> 6 ^ number >> 12) % SP_CUDA_KNOWN_STREAMS];
+}
+
+static bool is_known(sp_cuda_context *context, CUstream stream)
+{
+    return __atomic_load_n(known_at(context, stream), __ATOMIC_RELAXED) == stream;
+}
+
+void sp_cuda_forget_stream(sp_cuda_context *context, CUstream stream)
+{
+    __atomic_store_n(known_at(context, stream), NULL, __ATOMIC_RELAXED);
+}
+
+static sp_status check_owner(sp_cuda_context *context, CUstream stream)
+{
+    CUcontext owner = NULL;
+    CUresult result = context->cu.stream_get_ctx(stream, &owner);
+    if (result != CUDA_SUCCESS)
+        return fail_question(context, result, "cuStreamGetCtx");
+    if (owner != context->handle)
+        return fail_other_context(false);
+    __atomic_store_n(known_at(context, stream), stream, __ATOMIC_RELAXED);
+    return SP_OK;
+}
+
 sp_status sp_cuda_check_stream(sp_cuda_context *context, CUstream stream)
 {
     if (is_special(stream))
         return SP_PENDING;
     sp_status status = check_not_capturing(context, stream);
-    if (status != SP_OK)
-        return status;
-    CUcontext owner = NULL;
-    CUresult result = context->cu.stream_get_ctx(stream, &owner);
-    if (result != CUDA_SUCCESS)
-        return fail_question(context, result, "cuStreamGetCtx");
-    return SP_LIKELY(owner == context->handle) ? SP_OK : fail_other_context(false);
+    return status == SP_OK ? check_owner(context, stream) : status;
+}
+
+sp_status sp_cuda_check_stream_to_record(sp_cuda_context *context, CUstream stream)
+{
+    if (is_special(stream))
+        return SP_PENDING;
+    sp_status status = check_not_capturing(context, stream);
+    if (SP_LIKELY(status == SP_OK && is_known(context, stream)))
+        return SP_OK;
+    return status == SP_OK ? check_owner(context, stream) : status;
 }
 
 static sp_status check_entered(sp_cuda_context *context, CUstream stream, bool pushed)
