@@ -141,8 +141,8 @@ bool sp_cuda_signals_pending_locked(sp_cuda_semaphore *timeline)
     return last && sp_cuda_signals_poll_locked(timeline, last->value, &exact) == SP_PENDING;
 }
 
-/* If nobody looks at the values meanwhile, they gather. Half of them are over or none is looked at
- * before there are twice as many: this costs few calls, however deep the streams are filled. */
+/* If nobody looks at the values meanwhile, they gather. So the middle one is looked at whenever
+ * they are twice as many as the last time left: few calls, however much is pending. */
 static void look_at_half(sp_cuda_semaphore *timeline)
 {
     bool exact;
