@@ -105,10 +105,10 @@ SP_API sp_status sp_cuda_context_caps(const sp_cuda_context *context, sp_cuda_ca
 /* A point for all work launched on the stream so far: records an event. Calls no allocator of ours,
  * and makes no event, once the context has a spare.
  * Ownership: *out is a new reference.
- * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT (a stream of another context: found before the
- *   driver sees it); INVALID_STATE (the stream is being captured; or after
- *   sp_cuda_context_destroy(), or the CUcontext is gone); OUT_OF_MEMORY; DEVICE_LOST; BACKEND;
- *   FORKED. On error: *out is unchanged. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT (a stream of another context);
+ *   INVALID_STATE (the stream is being captured; or after sp_cuda_context_destroy(), or the CUcontext
+ *   is gone); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
+ *   On error: *out is unchanged, and nothing is recorded. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_signal(sp_cuda_context *context, struct CUstream_st *stream,
                                        sp_point *out);
 

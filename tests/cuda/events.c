@@ -88,7 +88,7 @@ TEST_NEEDING(calls_of_a_record_and_a_probe, ON_DOUBLE)
     sp_point_unref(&point);
     unsigned before = calls(NULL);
     point = stream_point(ctx.stream);
-    CHECK_EQUAL(calls(NULL) - before, 3); /* capturing?, whose?, record */
+    CHECK_EQUAL(calls(NULL) - before, 2); /* capturing?, record */
     before = calls(NULL);
     CHECK_STATUS(sp_poll(&point), SP_PENDING);
     CHECK_EQUAL(calls(NULL) - before, 4); /* mode, alive?, query, mode */
@@ -159,6 +159,28 @@ static void check_other_context(int device)
 TEST(C1_stream_of_another_context)
 {
     check_other_context(0);
+}
+
+/* A record does not ask again whose stream it is. */
+TEST_NEEDING(C1_a_stream_at_the_address_of_one_before, ON_DOUBLE)
+{
+    cu_context other;
+    start();
+    cu_open(&other, 0);
+    sp_point unchanged = test_marked_point(), marked = test_marked_point(), point = {0};
+    point = stream_point(ctx.stream);
+    sp_point_unref(&point);
+    cu_control->move_stream(ctx.stream, other.handle);
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK_ERROR(sp_cuda_stream_signal(ctx.sp, ctx.stream, &unchanged), SP_ERROR_WRONG_CONTEXT);
+        CHECK(test_same_point(&unchanged, &marked));
+    }
+    CHECK_STATUS(sp_cuda_stream_signal(other.sp, ctx.stream, &point), SP_OK);
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    sp_point_unref(&point);
+    cu_control->move_stream(ctx.stream, ctx.handle);
+    cu_close(&other);
+    finish();
 }
 
 TEST(C1_stream_of_another_device)

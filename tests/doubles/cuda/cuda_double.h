@@ -48,6 +48,8 @@ typedef struct cuda_double {
     unsigned (*pending)(void);       /* operations that have not run                             */
 
     void (*delay)(CUstream stream, uint64_t ns); /* work that takes so long                      */
+    /* As if it were destroyed, and the next stream of `to` made at its address. */
+    void (*move_stream)(CUstream stream, CUcontext to);
 
     /* The other API's side of semaphores. */
     int (*make_fd)(bool timeline); /* a handle for an import; the caller closes it               */

@@ -146,10 +146,8 @@ static int record(CUevent handle, CUstream on)
     const stream *into = double_stream(on);
     if (!recorded || !into)
         return R_INVALID_HANDLE;
-    if (into->owner != recorded->owner) {
-        double_note_misuse();
+    if (into->owner != recorded->owner)
         return R_INVALID_HANDLE;
-    }
     shared_event *at = recorded->number ? recorded->at : new_record();
     operation op = {.kind = OP_RECORD, .event = recorded, .at = at, .value = at->recorded + 1};
     int result = double_enqueue(on, op);

@@ -141,6 +141,7 @@ void double_wake(void); /* there may be something to do */
 void double_drop_all(context *owner);
 unsigned double_pending(void);
 void double_delay(CUstream handle, uint64_t ns);
+void double_move_stream(CUstream handle, CUcontext to);
 
 /* ---- capture.c ---- */
 

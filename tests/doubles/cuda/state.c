@@ -497,6 +497,7 @@ const cuda_double cuda_double_table = {
     .capture_mode = double_capture_mode,
     .pending = double_pending,
     .delay = double_delay,
+    .move_stream = double_move_stream,
     .make_fd = double_make_fd,
     .make_handle = double_make_handle,
     .handle_of_fd = double_handle_of_fd,

@@ -335,6 +335,14 @@ API(cuMemHostGetDevicePointer_v2, (CUdeviceptr * out, void *memory, unsigned int
     flags ? R_INVALID_VALUE : device_pointer(out, memory))
 API(cuMemFreeHost, (void *memory), free_memory(memory))
 
+void double_move_stream(CUstream handle, CUcontext to)
+{
+    double_lock();
+    handle->owner = to;
+    handle->id = double_new_id();
+    double_unlock();
+}
+
 void double_delay(CUstream handle, uint64_t ns)
 {
     double_begin("delay");
