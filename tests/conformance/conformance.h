@@ -35,6 +35,7 @@ typedef struct fixture {
     sp_status fail_status;    /* what waits give after fail_all()                                */
     sp_status fail_cause;     /* and what sp_last_error()->cause is                           */
     const void *user;
+    unsigned most_at_once; /* more waits than these at once hold each other up; 0: no limit      */
     void (*setup)(const void *user);
     sp_point (*point)(uint64_t number);
     void (*signal)(uint64_t number); /* from any thread */

@@ -187,9 +187,10 @@ static const cu_options on_driver = {.library = NULL};
             .teardown = timeline_teardown
 
 #define BINARIES                                                                                   \
-    COMMON, .kind = SP_KIND_CUDA, .flags = SP_POINT_BINARY, .mark_submitted = SP_OK,               \
-            .setup = open_lanes, .point = one_shot_point, .signal = one_shot_signal,               \
-            .release_owner = release_nothing, .teardown = one_shot_teardown
+    COMMON, .most_at_once = 16, .kind = SP_KIND_CUDA, .flags = SP_POINT_BINARY,                    \
+            .mark_submitted = SP_OK, .setup = open_lanes, .point = one_shot_point,                 \
+            .signal = one_shot_signal, .release_owner = release_nothing,                           \
+            .teardown = one_shot_teardown
 
 #define BY_DOUBLE .user = &on_double, .calls = all_calls
 #define COUNTED_BY_DOUBLE BY_DOUBLE, .alive = alive_semaphores, .poke = poke

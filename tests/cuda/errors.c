@@ -102,6 +102,13 @@ static sp_status try_signal_value(void)
 {
     return sp_cuda_stream_signal_semaphore(ctx.sp, ctx.stream, timeline, next_value, &made);
 }
+static sp_status try_signal_on_a_new_stream(void)
+{
+    CUstream stream = cu_new_stream();
+    sp_status status = sp_cuda_stream_signal(ctx.sp, stream, &made);
+    CHECK_CU(cu.StreamDestroy(stream));
+    return status;
+}
 static sp_status try_signal_binary(void)
 {
     return sp_cuda_stream_signal_semaphore(ctx.sp, ctx.stream, binary, 0, &made);
@@ -130,7 +137,7 @@ TEST_NEEDING(H1_every_step_fails, ON_DOUBLE)
 {
     static const failing_step steps[] = {
         {"cuStreamIsCapturing", try_signal},
-        {"cuStreamGetCtx", try_signal},
+        {"cuStreamGetCtx", try_signal_on_a_new_stream},
         {"cuEventRecord", try_signal},
         {"cuEventCreate", try_signal_ipc},
         {"cuEventRecord", try_signal_ipc},
