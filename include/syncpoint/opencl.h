@@ -64,7 +64,9 @@ SP_API sp_status sp_cl_context_create(const sp_cl_context_desc *desc, sp_cl_cont
  * SP_OK, the others fail with INVALID_STATE. User events that were not set fail, as when their
  * last point is released.
  * Blocking: up to the timeout. NULL is SP_OK.
- * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.1 */
+ * Returns: SP_OK; TIMEOUT: nothing was freed, call again; INVALID_STATE: called by an event's
+ *   callback that the driver runs inside a call on this context (the end of a user event):
+ *   nothing was freed; FORKED: memory was freed. Since: 0.1 */
 SP_API sp_status sp_cl_context_destroy(sp_cl_context *context, uint64_t timeout_ns);
 
 typedef struct sp_cl_caps {
@@ -112,8 +114,9 @@ SP_API sp_status sp_cl_user_event(sp_cl_context *context, sp_point *out);
 /* Completes a point of sp_cl_user_event(): SP_OK reaches it; a negative status fails it, and waits
  * give FAILED with that cause. Commands that wait for a failed event end with errors of their own.
  * Drivers run event callbacks of the user's on this thread meanwhile; they may call the library.
- * Returns: SP_OK; INVALID_ARGUMENT (a positive status, or not such a point); INVALID_STATE if it
- *   was set before; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT (a positive status, or not such a point); NOT_SUPPORTED (a
+ *   carrier); INVALID_STATE if it was set before, or after sp_cl_context_destroy(); OUT_OF_MEMORY;
+ *   DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_user_event_set(const sp_point *point, sp_status status);
 
 /* ---- Semaphores (cl_khr_semaphore) --------------------------------------------------------- */

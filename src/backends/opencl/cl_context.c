@@ -222,6 +222,10 @@ sp_status sp_cl_context_destroy(sp_cl_context *context, uint64_t timeout_ns)
         sp_cl_context_unref(context);
         return sp_fail_forked();
     }
+    if (sp_cl_is_setting_event(context)) {
+        return sp_fail(SP_ERROR_INVALID_STATE,
+                       "sp_cl_context_destroy: called by a callback inside a call on this context");
+    }
     sp_status status = wait_until_idle(context, sp_deadline_ns(timeout_ns));
     if (status != SP_OK)
         return status;

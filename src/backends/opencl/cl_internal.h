@@ -75,6 +75,10 @@ void sp_cl_context_unref(sp_cl_context *context);
 bool sp_cl_begin_release(sp_cl_context *context);
 void sp_cl_end_release(sp_cl_context *context);
 
+/* Is this thread inside a call that sets a user event of the context? Then a callback of the user's
+ * is what asks. */
+bool sp_cl_is_setting_event(const sp_cl_context *context);
+
 /* What is not known reached by now never will be: the context ends. */
 void sp_cl_end_waiter(sp_waiter *waiter);
 
