@@ -143,7 +143,7 @@ static void note_release(cl_event event)
 
 unsigned cl_hook_early_releases(void)
 {
-    return __atomic_load_n(&early_releases, __ATOMIC_SEQ_CST);
+    return __atomic_exchange_n(&early_releases, 0, __ATOMIC_SEQ_CST);
 }
 
 /* ---- Inside a call ---- */

@@ -369,6 +369,23 @@ TEST(callbacks_of_two_contexts)
     finish();
 }
 
+/* A flush fails behind a marker that waits: it is kept until it is over. */
+TEST(a_marker_whose_flush_failed)
+{
+    start();
+    cl_event gate = cl_make_gate();
+    sp_point point = test_marked_point(), marked = point;
+    cl_close_queue(cl.queue, gate);
+    cl_hook_fail(CL_HOOK_Flush, CL_OUT_OF_HOST_MEMORY, 0, 1);
+    CHECK_ERROR(sp_cl_queue_signal(cl.sp, cl.queue, &point), SP_ERROR_OUT_OF_MEMORY);
+    CHECK(test_same_point(&point, &marked));
+    CHECK_EQUAL(cl_hook_early_releases(), 0);
+    CHECK_EQUAL(cl_hook_live_events(), 1);
+    cl_open_gate(gate);
+    CHECK_CL(cl.raw.Finish(cl.queue));
+    finish();
+}
+
 /* ---- Errors ---- */
 
 TEST(objects_of_another_context)

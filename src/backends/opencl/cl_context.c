@@ -167,7 +167,7 @@ static void mark_end(sp_cl_context *context)
     if (context->end_marker && context->end_marker_waits == waits)
         return;
     if (context->end_marker)
-        context->cl.release_event(context->end_marker);
+        sp_cl_let_go(context, context->end_marker);
     context->end_marker = NULL;
     context->end_marker_waits = waits;
     cl_int result = context->cl.enqueue_marker(context->wait_queue, 0, NULL, &context->end_marker);

@@ -151,7 +151,7 @@ static sp_status enqueue_marker(sp_cl_context *context, cl_command_queue queue, 
     result = context->cl.flush(queue);
     if (result == CL_SUCCESS)
         return SP_OK;
-    context->cl.release_event(*marker);
+    sp_cl_let_go(context, *marker);
     return sp_cl_fail(result, "clFlush");
 }
 
