@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * Work for a GL context that takes about as long as is asked for, and the time at which it was done. */
+ * Work for a GL context that takes about as long as is asked for, and when it was done. */
 #ifndef SP_BENCH_RAW_GL_WORK_H
 #define SP_BENCH_RAW_GL_WORK_H
 

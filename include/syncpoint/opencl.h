@@ -149,7 +149,8 @@ SP_API sp_status sp_cl_semaphore_wrap(sp_cl_context *context, struct _cl_semapho
 SP_API sp_cl_semaphore *sp_cl_semaphore_ref(sp_cl_semaphore *semaphore);
 SP_API void sp_cl_semaphore_unref(sp_cl_semaphore *semaphore);
 
-/* The native handle. Returns a borrowed handle; NULL for NULL. Since: 0.1 */
+/* The native handle. Returns a borrowed handle; NULL for NULL, and once the context is destroyed.
+ * Since: 0.1 */
 SP_API struct _cl_semaphore_khr *sp_cl_semaphore_handle(const sp_cl_semaphore *semaphore);
 
 /* One signal that the other side submits. A poll says PENDING until a wait has begun, on the host
@@ -168,9 +169,9 @@ SP_API sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, 
  * released and nobody has waited for it: the library then takes the next signal, and what the other
  * side does is the caller's to know. If the work fails, so does the point, and whatever queue waits
  * for it through the library.
- * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; INVALID_STATE (a point of the signal before lives,
- *   and nobody has waited for it, or that wait has failed; a wait on another queue has not run; or
- *   after sp_cl_context_destroy()); FAILED (work on an out-of-order queue has failed);
+ * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; INVALID_STATE (a point of the signal before
+ *   lives, and nobody has waited for it, or that wait has failed; a wait on another queue has not
+ *   run; or after sp_cl_context_destroy()); FAILED (work on an out-of-order queue has failed);
  *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. On error: *out is unchanged. If the flush failed,
  *   the signal may still come, and the semaphore takes no other. Since: 0.1 */
 SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
@@ -183,18 +184,18 @@ SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
  * wait for events only is not: the user's own flush brings it with what is behind it.
  * Returns: SP_OK; NOT_SUBMITTED (a semaphore whose signal is not known to be submitted; a slot that
  *   is not set); INVALID_STATE (claimed by another wait; or after sp_cl_context_destroy());
- *   WRONG_CONTEXT (a point, or a queue, of another cl_context); BACKEND_MISMATCH (a point of another
- *   API); NOT_SUPPORTED (a carrier); INVALID_ARGUMENT; FAILED or another failure of the point;
- *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
- *   On error nothing is enqueued, and no signal used up, but for what fails behind the wait on a
- *   semaphore (a flush, a barrier of an out-of-order queue), or at once with it: the wait stays, and
- *   keeps nothing back. Since: 0.1 */
+ *   WRONG_CONTEXT (a point, or a queue, of another cl_context); BACKEND_MISMATCH (a point of
+ *   another API); NOT_SUPPORTED (a carrier); INVALID_ARGUMENT; FAILED or another failure of the
+ *   point; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
+ *   On error nothing is enqueued, and no signal used up, unless it is what comes after the wait on
+ *   a semaphore that fails (a flush, the barrier of an out-of-order queue), or that wait itself, at
+ *   once: it stays in the queue. Since: 0.1 */
 SP_API sp_status sp_cl_queue_wait(sp_cl_context *context, struct _cl_command_queue *queue,
                                   const sp_point *point);
 
 /* ---- From points to native objects --------------------------------------------------------- */
 
-/* Borrowed; NULL if the point is not one. Since: 0.1 */
+/* Borrowed; NULL if the point is not one, and once the context is destroyed. Since: 0.1 */
 SP_API struct _cl_event *sp_cl_event_from_point(const sp_point *point);
 SP_API struct _cl_semaphore_khr *sp_cl_semaphore_from_point(const sp_point *point);
 

@@ -87,7 +87,7 @@ void cl_hook_fail_step(cl_int result, unsigned skip);
  * events. */
 void cl_hook_inside(cl_hook_id id, void (*fn)(void *user, cl_event event), void *user);
 /* How often since the last time the library has released its last reference to the event of a
- * command of its own that was not over: some drivers do not survive that if the command then fails. */
+ * command of its own that was not over: some drivers do not survive that if it then fails. */
 unsigned cl_hook_early_releases(void);
 
 /* No failure is to come. True: one that was asked for did not come. */

@@ -192,8 +192,8 @@ static inline cl_event sp_cl_signal_gate(const sp_cl_signal *signal)
     return __atomic_load_n(&signal->gate, __ATOMIC_ACQUIRE);
 }
 
-/* Signalled by us, and no wait uses it up: there is none, or it has failed. One whose command failed
- * is not. */
+/* Signalled by us, and no wait uses it up: there is none, or it has failed. One whose command
+ * failed is not. */
 bool sp_cl_signal_is_pending(const sp_cl_signal *signal);
 /* A wait for the claimed signal was enqueued, with this event: keeps references of its own. False:
  * the driver gives none, and the signal has failed. */
