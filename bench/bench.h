@@ -61,8 +61,14 @@ static inline void bench_barrier(const void *pointer)
 /* Ns on the clock that everything here is measured with. */
 uint64_t bench_now_ns(void);
 
+/* Of a core, by this thread. */
+uint64_t bench_thread_ns(void);
+
 /* Sorts `samples`. */
 double bench_median(double *samples, size_t count);
+/* A row of `count` samples of ours, which are followed by as many raw ones. */
+void bench_emit_medians(const bench *b, const char *name, const char *unit, double *samples,
+                        size_t count);
 
 /* Does the operation `ops` times. */
 typedef void (*bench_batch)(void *argument, size_t ops);
@@ -71,6 +77,22 @@ typedef void (*bench_batch)(void *argument, size_t ops);
  * operation. */
 void bench_batches(const bench *b, const char *name, bench_batch ours, bench_batch raw,
                    void *argument);
+
+/* What one thread waits for and another signals, again and again. */
+typedef struct bench_wake {
+    const char *spin_row,
+        *block_row; /* signalled within the spin budget, and long after it       */
+    bool has_raw;   /* every other round is the raw calls'                       */
+    void *user;
+    void (*begin)(void *user, bool raw); /* something new to wait for; on the signalling thread   */
+    void (*wait)(void *user, bool raw);  /* on the waiting thread                                 */
+    void (*signal)(void *user,
+                   bool raw); /* on the signalling thread, as the next                 */
+    void (*end)(void *user, bool raw);
+} bench_wake;
+
+/* Emits both rows: ns from the signal to the end of the wait. */
+void bench_wakes(const bench *b, const bench_wake *what);
 
 /* A timeline of the driver, or of the core where there is none. */
 typedef struct bench_timeline {
@@ -92,5 +114,10 @@ void bench_probes(const bench *b);
 void bench_waits(const bench *b);
 void bench_handoffs(const bench *b);
 void bench_cuda(const bench *b); /* nothing without an NVIDIA GPU */
+
+/* With a driver of their own, whose name they set. False: there is none. `source`: a raw_gl_source;
+ * `platform`: its number in the loader's list. */
+bool bench_gl(bench *b, unsigned source);
+bool bench_cl(bench *b, unsigned platform);
 
 #endif

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <syncpoint/cuda.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct cuda_bench {
@@ -90,13 +89,6 @@ static void wait_event_raw(cuda_bench *c)
 
 /* ---- How late, and at what price ---- */
 
-static uint64_t thread_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 typedef struct sample {
     double late_ns, cpu_percent;
 } sample;
@@ -107,13 +99,13 @@ static sample wait_once(cuda_bench *c, const waited *w, bool raw)
     raw_cuda_work(&c->raw, w->work_ns, round);
     sp_point point = w->submit(c);
     atomic_store_explicit(&c->wanted, round, memory_order_release);
-    uint64_t start = bench_now_ns(), used = thread_ns();
+    uint64_t start = bench_now_ns(), used = bench_thread_ns();
     if (raw)
         w->wait_raw(c);
     else
         check(sp_wait(&point), "sp_wait");
     uint64_t end = bench_now_ns();
-    used = thread_ns() - used;
+    used = bench_thread_ns() - used;
     sp_point_unref(&point);
     while (atomic_load_explicit(&c->seen, memory_order_acquire) != round)
         ;
@@ -122,19 +114,6 @@ static sample wait_once(cuda_bench *c, const waited *w, bool raw)
         .late_ns = end > c->seen_ns ? (double)(end - c->seen_ns) : 0,
         .cpu_percent = 100 * (double)used / (double)(end - start),
     };
-}
-
-static void emit(const cuda_bench *c, const char *name, const char *unit, double *samples,
-                 size_t count)
-{
-    const bench_row row = {
-        .name = name,
-        .unit = unit,
-        .ours = bench_median(samples, count),
-        .raw = bench_median(samples + count, count),
-        .n = count,
-    };
-    bench_emit(c->b, &row);
 }
 
 static void measure_wait(cuda_bench *c, const waited *w)
@@ -149,8 +128,8 @@ static void measure_wait(cuda_bench *c, const waited *w)
             late[at] = one.late_ns;
             cpu[at] = one.cpu_percent;
         }
-        emit(c, w->late, "ns", late, w->rounds);
-        emit(c, w->cpu, "%", cpu, w->rounds);
+        bench_emit_medians(c->b, w->late, "ns", late, w->rounds);
+        bench_emit_medians(c->b, w->cpu, "%", cpu, w->rounds);
     }
     free(late);
     free(cpu);

@@ -1,171 +1,63 @@
 /* SPDX-License-Identifier: MIT
- * Waits: how soon a waiting thread goes on after another one signals. */
+ * Waits for a timeline that another thread signals. */
 #include "bench.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-#define SPIN_DELAY_NS 5000     /* well within the default spin budget */
-#define BLOCK_DELAY_NS 2000000 /* long after it                       */
-
-/* Rounds alternate: odd ones are ours, even ones raw, if there is a raw one. */
-typedef struct wake {
+typedef struct timelines {
     const bench *b;
-    bench_timeline timeline;
+    bench_timeline ours;
     VkSemaphore raw;
-    size_t rounds;
-    int waiter_cpu;
-    atomic_size_t turn, waiting, done; /* the round that each of them has got to, from 1 */
-    uint64_t returned_ns;              /* written before `done` */
-} wake;
+    uint64_t value; /* both go up with each round, one of them is signalled */
+    sp_point point;
+} timelines;
 
-static void relax(void)
+static void begin(void *user, bool raw)
 {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
+    timelines *t = user;
+    t->value++;
+    if (!raw)
+        t->point = bench_timeline_point(&t->ours, t->value);
 }
 
-static void spin_until(atomic_size_t *reached, size_t round)
+static void wait_for(void *user, bool raw)
 {
-    while (atomic_load_explicit(reached, memory_order_acquire) < round)
-        relax();
+    const timelines *t = user;
+    if (raw)
+        bench_check(raw_vk_wait(&t->b->raw_a, t->raw, t->value) == VK_SUCCESS, "vkWaitSemaphores");
+    else
+        bench_check(sp_wait(&t->point) == SP_OK, "sp_wait");
 }
 
-static bool is_raw(const wake *w, size_t round)
+static void signal_it(void *user, bool raw)
 {
-    return w->raw && round % 2 == 0;
-}
-
-static void wait_once(wake *w, size_t round)
-{
-    if (is_raw(w, round)) {
-        atomic_store_explicit(&w->waiting, round, memory_order_release);
-        VkResult result = raw_vk_wait(&w->b->raw_a, w->raw, round);
-        w->returned_ns = bench_now_ns();
-        bench_check(result == VK_SUCCESS, "vkWaitSemaphores");
-        return;
-    }
-    sp_point point = bench_timeline_point(&w->timeline, round);
-    atomic_store_explicit(&w->waiting, round, memory_order_release);
-    sp_status status = sp_wait(&point);
-    w->returned_ns = bench_now_ns();
-    bench_check(status == SP_OK, "sp_wait");
-    sp_point_unref(&point);
-}
-
-static void pin(int cpu)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    bench_check(sched_setaffinity(0, sizeof set, &set) == 0, "sched_setaffinity");
-}
-
-static void *run_waiter(void *argument)
-{
-    wake *w = argument;
-    pin(w->waiter_cpu);
-    for (size_t round = 1; round <= w->rounds; round++) {
-        spin_until(&w->turn, round);
-        wait_once(w, round);
-        atomic_store_explicit(&w->done, round, memory_order_release);
-    }
-    return NULL;
-}
-
-static void delay(uint64_t ns)
-{
-    uint64_t end = bench_now_ns() + ns;
-    if (ns > 100000)
-        nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
-    while (bench_now_ns() < end)
-        relax();
-}
-
-/* The clock is read just before the signal call, so the call's own way to the driver counts; that
- * is the same on both sides, and what a user sees. */
-static double signal_once(wake *w, size_t round, uint64_t delay_ns)
-{
-    atomic_store_explicit(&w->turn, round, memory_order_release);
-    spin_until(&w->waiting, round);
-    delay(delay_ns);
-    uint64_t start = bench_now_ns();
-    bool ok = is_raw(w, round) ? raw_vk_signal(&w->b->raw_a, w->raw, round) == VK_SUCCESS
-                               : bench_timeline_signal(&w->timeline, round) == SP_OK;
+    const timelines *t = user;
+    bool ok = raw ? raw_vk_signal(&t->b->raw_a, t->raw, t->value) == VK_SUCCESS
+                  : bench_timeline_signal(&t->ours, t->value) == SP_OK;
     bench_check(ok, "the signal");
-    spin_until(&w->done, round);
-    /* A waiter that saw the value before the call returned is possible; before it began is not. */
-    bench_check(w->returned_ns >= start, "a wait ended before its signal");
-    return (double)(w->returned_ns - start);
 }
 
-/* The first two cores that this process may run on. */
-static bool two_cores(cpu_set_t *before, int cores[2])
+static void end(void *user, bool raw)
 {
-    int found = 0;
-    bench_check(sched_getaffinity(0, sizeof *before, before) == 0, "sched_getaffinity");
-    for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++) {
-        if (CPU_ISSET(cpu, before))
-            cores[found++] = cpu;
-    }
-    return found == 2;
-}
-
-static void run_rounds(wake *w, const char *name, uint64_t delay_ns, double *samples[2])
-{
-    size_t counts[2] = {0, 0};
-    for (size_t round = 1; round <= w->rounds; round++) {
-        int side = is_raw(w, round);
-        samples[side][counts[side]++] = signal_once(w, round, delay_ns);
-    }
-    const bench_row row = {
-        .name = name,
-        .unit = "ns",
-        .ours = bench_median(samples[0], counts[0]),
-        .raw = w->raw ? bench_median(samples[1], counts[1]) : -1,
-        .n = counts[0],
-    };
-    bench_emit(w->b, &row);
-}
-
-/* Threads that drivers made before are not pinned with us, and this thread is set free again. */
-static void measure(const bench *b, const char *name, size_t count, uint64_t delay_ns)
-{
-    cpu_set_t before;
-    int cores[2];
-    pthread_t thread;
-    if (!bench_wants(b, name))
-        return;
-    if (!two_cores(&before, cores)) {
-        fprintf(stderr, "syncpoint-bench: %s left out: it takes two cores\n", name);
-        return;
-    }
-    wake w = {.b = b,
-              .timeline = bench_timeline_create(b, 0),
-              .raw = b->has_driver ? raw_vk_timeline(&b->raw_a, 0) : VK_NULL_HANDLE,
-              .rounds = b->has_driver ? 2 * count : count,
-              .waiter_cpu = cores[1]};
-    double *samples[2] = {calloc(w.rounds, sizeof(double)), calloc(w.rounds, sizeof(double))};
-    bench_check(samples[0] && samples[1], "out of memory");
-    bench_check(pthread_create(&thread, NULL, run_waiter, &w) == 0, "no thread");
-    pin(cores[0]);
-    run_rounds(&w, name, delay_ns, samples);
-    pthread_join(thread, NULL);
-    sched_setaffinity(0, sizeof before, &before);
-    free(samples[0]);
-    free(samples[1]);
-    if (w.raw)
-        b->raw_a.destroy_semaphore(b->raw_a.device, w.raw, NULL);
-    bench_timeline_destroy(&w.timeline);
+    (void)raw;
+    sp_point_unref(&((timelines *)user)->point);
 }
 
 void bench_waits(const bench *b)
 {
-    measure(b, "wait.wake_spin", b->scale.wakes, SPIN_DELAY_NS);
-    measure(b, "wait.wake_block", b->scale.blocks, BLOCK_DELAY_NS);
+    timelines t = {.b = b,
+                   .ours = bench_timeline_create(b, 0),
+                   .raw = b->has_driver ? raw_vk_timeline(&b->raw_a, 0) : VK_NULL_HANDLE};
+    const bench_wake what = {
+        .spin_row = "wait.wake_spin",
+        .block_row = "wait.wake_block",
+        .has_raw = b->has_driver,
+        .user = &t,
+        .begin = begin,
+        .wait = wait_for,
+        .signal = signal_it,
+        .end = end,
+    };
+    bench_wakes(b, &what);
+    if (t.raw)
+        b->raw_a.destroy_semaphore(b->raw_a.device, t.raw, NULL);
+    bench_timeline_destroy(&t.ours);
 }

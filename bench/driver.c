@@ -2,8 +2,6 @@
 #include "driver.h"
 
 #include "../tools/vk_probe_icd.h"
-#include "bench.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +12,7 @@
 #include <unistd.h>
 
 #define LIMIT_S 60 /* for one driver's process */
+#define EXIT_NOT_HERE 77
 
 static const bench_scale full = {.batches = 1000, .wakes = 4000, .blocks = 400, .handoffs = 4000};
 static const bench_scale quick_scale = {
@@ -93,33 +92,36 @@ static void measure_all(const bench *b)
 #endif
 }
 
-static void measure_driver(bench *b, const char *icd)
+bool bench_measure_core(bench *b, const bench_driver *self)
+{
+    (void)self;
+    b->driver = "core";
+    measure_all(b);
+    return true;
+}
+
+bool bench_measure_vulkan(bench *b, const bench_driver *self)
 {
     vkp_driver driver;
     vkp_why why = {""};
-    vkp_use_icd(icd);
-    /* Drivers of hardware that is not here are nothing to report. */
+    vkp_use_icd(self->icd);
     if (!vkp_loader_open(&driver, &why) || !vkp_driver_open(&driver, &why) ||
         driver.device_count == 0)
-        return;
+        return false;
     bench_check(open_devices(b, &driver, &why), why.text);
     measure_all(b);
     bench_check(vkp_device_close(&b->b, &why) && vkp_device_close(&b->a, &why), why.text);
     vkp_driver_close(&driver);
+    return true;
 }
 
 /* Never returns. A driver that hangs is ended by the alarm. */
-static void run_child(const char *icd, bool quick, const char *filter, int fd)
+static void run_child(const bench_driver *driver, bool quick, const char *filter, int fd)
 {
-    bench b = {.driver = "core", .scale = quick ? quick_scale : full, .filter = filter, .fd = fd};
+    bench b = {.scale = quick ? quick_scale : full, .filter = filter, .fd = fd};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(LIMIT_S);
-    if (icd) {
-        measure_driver(&b, icd);
-    } else {
-        measure_all(&b);
-    }
-    _exit(0);
+    _exit(driver->measure(&b, driver) ? 0 : EXIT_NOT_HERE);
 }
 
 static void read_rows(int fd, json_t *rows)
@@ -137,25 +139,28 @@ static void read_rows(int fd, json_t *rows)
     }
 }
 
-bool bench_run_driver(const char *icd, bool quick, const char *filter, json_t *rows)
+bench_outcome bench_run_driver(const bench_driver *driver, bool quick, const char *filter,
+                               json_t *rows)
 {
     int ends[2], status = 0;
     if (pipe(ends) != 0)
-        return false;
+        return BENCH_BROKEN;
     pid_t child = fork();
     if (child == 0) {
         close(ends[0]);
-        run_child(icd, quick, filter, ends[1]);
+        run_child(driver, quick, filter, ends[1]);
     }
     close(ends[1]);
     read_rows(ends[0], rows);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return true;
-    fprintf(stderr, "syncpoint-bench: %s: %s\n", icd ? icd : "core",
+        return BENCH_DONE;
+    if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_HERE)
+        return BENCH_NOT_HERE;
+    fprintf(stderr, "syncpoint-bench: %s: %s\n", driver->name,
             child < 0             ? "no process"
             : WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
                                   : "failed");
-    return false;
+    return BENCH_BROKEN;
 }

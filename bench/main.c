@@ -3,6 +3,12 @@
 #include "../tools/vk_probe_icd.h"
 #include "driver.h"
 #include "table.h"
+#ifdef SP_BENCH_CL
+#include "raw_cl.h"
+#endif
+#ifdef SP_BENCH_GL
+#include "raw_gl.h"
+#endif
 
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +21,8 @@ typedef struct options {
 static void print_usage(FILE *file)
 {
     fputs("usage: syncpoint-bench [--json FILE] [--filter NAME] [--quick]\n\n"
-          "Measures the library beside the raw driver calls, on every Vulkan driver here.\n\n"
+          "Measures the library beside the raw driver calls, on every Vulkan, OpenGL and OpenCL\n"
+          "driver here, and of CUDA where Vulkan's is NVIDIA's.\n\n"
           "  --json FILE    write the rows to FILE, too\n"
           "  --filter NAME  only the rows whose name has NAME in it\n"
           "  --quick        fewer rounds\n",
@@ -44,14 +51,77 @@ static int parse(int argc, char **argv, options *o)
     return -1;
 }
 
-static bool run_all(const options *o, json_t *rows)
+static bench_outcome run(const options *o, const bench_driver *driver, json_t *rows)
+{
+    return bench_run_driver(driver, o->quick, o->filter, rows);
+}
+
+/* Vulkan drivers of hardware that is not here are nothing to report. */
+static bool run_vulkan(const options *o, json_t *rows)
 {
     vkp_icd_list icds;
     bool ok = vkp_find_icds(&icds);
-    ok = bench_run_driver(NULL, o->quick, o->filter, rows) && ok;
-    for (size_t i = 0; i < icds.count; i++)
-        ok = bench_run_driver(icds.items[i].path, o->quick, o->filter, rows) && ok;
+    for (size_t i = 0; i < icds.count; i++) {
+        const char *path = icds.items[i].path;
+        const bench_driver driver = {.name = path, .measure = bench_measure_vulkan, .icd = path};
+        ok = run(o, &driver, rows) != BENCH_BROKEN && ok;
+    }
     vkp_free_icds(&icds);
+    return ok;
+}
+
+#ifdef SP_BENCH_GL
+static bool measure_gl(bench *b, const bench_driver *self)
+{
+    return bench_gl(b, self->number);
+}
+
+/* What is not here says so itself. */
+static bool run_gl(const options *o, json_t *rows)
+{
+    bool ok = true;
+    for (unsigned source = 0; source < RAW_GL_SOURCE_COUNT; source++) {
+        const bench_driver driver = {
+            .name = raw_gl_source_name(source), .measure = measure_gl, .number = source};
+        ok = run(o, &driver, rows) != BENCH_BROKEN && ok;
+    }
+    return ok;
+}
+#endif
+
+#ifdef SP_BENCH_CL
+static bool measure_cl(bench *b, const bench_driver *self)
+{
+    return bench_cl(b, self->number);
+}
+
+static bool run_cl(const options *o, json_t *rows)
+{
+    bool ok = true;
+    bench_driver driver = {.name = "OpenCL", .measure = measure_cl};
+    for (; driver.number < RAW_CL_MAX_PLATFORMS; driver.number++) {
+        bench_outcome outcome = run(o, &driver, rows);
+        ok = ok && outcome != BENCH_BROKEN;
+        if (outcome == BENCH_NOT_HERE)
+            break;
+    }
+    if (driver.number == 0)
+        fputs("syncpoint-bench: OpenCL is not here: no libOpenCL.so.1 with a platform\n", stderr);
+    return ok;
+}
+#endif
+
+static bool run_all(const options *o, json_t *rows)
+{
+    const bench_driver core = {.name = "core", .measure = bench_measure_core};
+    bool ok = run(o, &core, rows) == BENCH_DONE;
+    ok = run_vulkan(o, rows) && ok;
+#ifdef SP_BENCH_GL
+    ok = run_gl(o, rows) && ok;
+#endif
+#ifdef SP_BENCH_CL
+    ok = run_cl(o, rows) && ok;
+#endif
     return ok;
 }
 

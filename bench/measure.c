@@ -32,6 +32,26 @@ double bench_median(double *samples, size_t count)
     return count % 2 ? samples[count / 2] : (samples[count / 2 - 1] + samples[count / 2]) / 2;
 }
 
+uint64_t bench_thread_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+void bench_emit_medians(const bench *b, const char *name, const char *unit, double *samples,
+                        size_t count)
+{
+    const bench_row row = {
+        .name = name,
+        .unit = unit,
+        .ours = bench_median(samples, count),
+        .raw = bench_median(samples + count, count),
+        .n = count,
+    };
+    bench_emit(b, &row);
+}
+
 static double time_batch(bench_batch batch, void *argument)
 {
     uint64_t start = bench_now_ns();

@@ -28,6 +28,13 @@ static const struct target {
     {"cuda.cpu_event_300us", 10, false},
     {"cuda.late_event_20ms", 150000, false},
     {"cuda.cpu_event_20ms", 10, false},
+    {"gl.copy_release", 15, false},
+    {"gl.probe_reached", 3, false},
+    {"gl.probe_pending", 6, true},
+    {"opencl.copy_release", 15, false},
+    {"opencl.probe_reached", 3, false},
+    {"opencl.probe_pending", 6, true},
+    {"opencl.wake_spin", 3000, false},
 };
 
 static const struct target *target_of(const char *name)

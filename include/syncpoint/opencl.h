@@ -64,7 +64,9 @@ SP_API sp_status sp_cl_context_create(const sp_cl_context_desc *desc, sp_cl_cont
  * SP_OK, the others fail with INVALID_STATE. User events that were not set fail, as when their
  * last point is released.
  * Blocking: up to the timeout. NULL is SP_OK.
- * Returns: SP_OK; TIMEOUT: nothing was freed, call again; FORKED: memory was freed. Since: 0.1 */
+ * Returns: SP_OK; TIMEOUT: nothing was freed, call again; INVALID_STATE: called by an event's
+ *   callback that the driver runs inside a call on this context (the end of a user event):
+ *   nothing was freed; FORKED: memory was freed. Since: 0.1 */
 SP_API sp_status sp_cl_context_destroy(sp_cl_context *context, uint64_t timeout_ns);
 
 typedef struct sp_cl_caps {
@@ -112,8 +114,9 @@ SP_API sp_status sp_cl_user_event(sp_cl_context *context, sp_point *out);
 /* Completes a point of sp_cl_user_event(): SP_OK reaches it; a negative status fails it, and waits
  * give FAILED with that cause. Commands that wait for a failed event end with errors of their own.
  * Drivers run event callbacks of the user's on this thread meanwhile; they may call the library.
- * Returns: SP_OK; INVALID_ARGUMENT (a positive status, or not such a point); INVALID_STATE if it
- *   was set before; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT (a positive status, or not such a point); NOT_SUPPORTED (a
+ *   carrier); INVALID_STATE if it was set before, or after sp_cl_context_destroy(); OUT_OF_MEMORY;
+ *   DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_user_event_set(const sp_point *point, sp_status status);
 
 /* ---- Semaphores (cl_khr_semaphore) --------------------------------------------------------- */
@@ -146,7 +149,8 @@ SP_API sp_status sp_cl_semaphore_wrap(sp_cl_context *context, struct _cl_semapho
 SP_API sp_cl_semaphore *sp_cl_semaphore_ref(sp_cl_semaphore *semaphore);
 SP_API void sp_cl_semaphore_unref(sp_cl_semaphore *semaphore);
 
-/* The native handle. Returns a borrowed handle; NULL for NULL. Since: 0.1 */
+/* The native handle. Returns a borrowed handle; NULL for NULL, and once the context is destroyed.
+ * Since: 0.1 */
 SP_API struct _cl_semaphore_khr *sp_cl_semaphore_handle(const sp_cl_semaphore *semaphore);
 
 /* One signal that the other side submits. A poll says PENDING until a wait has begun, on the host
@@ -154,19 +158,22 @@ SP_API struct _cl_semaphore_khr *sp_cl_semaphore_handle(const sp_cl_semaphore *s
  * that the signal is submitted already; SP_POINT_UNSUBMITTED: not yet, sp_point_mark_submitted()
  * will say. An earlier point of the semaphore that nobody has waited for becomes INVALID_STATE.
  * Ownership: *out is a new reference.
- * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own, or a wait, is pending;
- *   OUT_OF_MEMORY; FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own, or a wait, is pending, or
+ *   after sp_cl_context_destroy(); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, sp_point *out);
 
 /* ---- Waits and signals on the device ------------------------------------------------------- */
 
 /* Signals the semaphore after all work enqueued to the queue so far, then flushes. `out` is
- * optional; without it the signal is the other side's to wait for. If the work fails, so does the
- * point, and whatever queue waits for it through the library.
- * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; INVALID_STATE (a signal is pending and nobody
- *   waits for it yet, or a wait on another queue has not run); FAILED (work on an out-of-order
- *   queue has failed); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. On error: *out is unchanged. If
- *   the flush failed, the signal may still come, and the semaphore takes no other. Since: 0.1 */
+ * optional; without it the signal is the other side's to wait for. So it is once the point is
+ * released and nobody has waited for it: the library then takes the next signal, and what the other
+ * side does is the caller's to know. If the work fails, so does the point, and whatever queue waits
+ * for it through the library.
+ * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; INVALID_STATE (a point of the signal before
+ *   lives, and nobody has waited for it, or that wait has failed; a wait on another queue has not
+ *   run; or after sp_cl_context_destroy()); FAILED (work on an out-of-order queue has failed);
+ *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. On error: *out is unchanged. If the flush failed,
+ *   the signal may still come, and the semaphore takes no other. Since: 0.1 */
 SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
                                               struct _cl_command_queue *queue,
                                               sp_cl_semaphore *semaphore, sp_point *out);
@@ -176,17 +183,19 @@ SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
  * without a command). A semaphore's signal is claimed: used up by this wait, which is flushed. A
  * wait for events only is not: the user's own flush brings it with what is behind it.
  * Returns: SP_OK; NOT_SUBMITTED (a semaphore whose signal is not known to be submitted; a slot that
- *   is not set): nothing was enqueued; INVALID_STATE (claimed by another wait); WRONG_CONTEXT (a
- *   point, or a queue, of another cl_context); BACKEND_MISMATCH (a point of another API);
- *   INVALID_ARGUMENT; FAILED: the event has failed, and nothing was enqueued; OUT_OF_MEMORY;
- *   DEVICE_LOST; BACKEND; FORKED. On error nothing is enqueued, and no signal used up; only a failed flush, or
- *   a failed barrier of an out-of-order queue, leaves the wait on a semaphore behind. Since: 0.1 */
+ *   is not set); INVALID_STATE (claimed by another wait; or after sp_cl_context_destroy());
+ *   WRONG_CONTEXT (a point, or a queue, of another cl_context); BACKEND_MISMATCH (a point of
+ *   another API); NOT_SUPPORTED (a carrier); INVALID_ARGUMENT; FAILED or another failure of the
+ *   point; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
+ *   On error nothing is enqueued, and no signal used up, unless it is what comes after the wait on
+ *   a semaphore that fails (a flush, the barrier of an out-of-order queue), or that wait itself, at
+ *   once: it stays in the queue. Since: 0.1 */
 SP_API sp_status sp_cl_queue_wait(sp_cl_context *context, struct _cl_command_queue *queue,
                                   const sp_point *point);
 
 /* ---- From points to native objects --------------------------------------------------------- */
 
-/* Borrowed; NULL if the point is not one. Since: 0.1 */
+/* Borrowed; NULL if the point is not one, and once the context is destroyed. Since: 0.1 */
 SP_API struct _cl_event *sp_cl_event_from_point(const sp_point *point);
 SP_API struct _cl_semaphore_khr *sp_cl_semaphore_from_point(const sp_point *point);
 

@@ -31,13 +31,28 @@ typedef struct injection {
 } injection;
 
 #define MAX_QUEUES 16
+#define MAX_EVENTS 8192
 
 typedef struct queue_count {
     cl_command_queue queue;
     unsigned unflushed;
 } queue_count;
 
+/* An event of a command that the library has enqueued. */
+typedef struct held_event {
+    cl_event event;
+    unsigned refs; /* of the library's */
+} held_event;
+
+typedef struct inside_call {
+    void (*fn)(void *user, cl_event event);
+    void *user;
+} inside_call;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static held_event held[MAX_EVENTS];
+static unsigned held_count, early_releases;
+static inside_call inside[CL_HOOK_COUNT];
 static injection injections[CL_HOOK_COUNT], step;
 static unsigned calls[CL_HOOK_COUNT];
 static int live_events, live_others;
@@ -90,6 +105,64 @@ static void count_enqueued(cl_command_queue queue, bool flushed)
     at->queue = queue;
     at->unflushed = flushed ? 0 : at->unflushed + 1;
     pthread_mutex_unlock(&lock);
+}
+
+/* ---- References to events ---- */
+
+/* The library's references change by so many. Returns how many there are now, if the event is that
+ * of a command of its own, else -1. */
+static int count_held(cl_event event, int change, bool made)
+{
+    int refs = -1;
+    pthread_mutex_lock(&lock);
+    unsigned at = 0;
+    while (at < held_count && held[at].event != event)
+        at++;
+    if (made)
+        assert_true(held_count < MAX_EVENTS);
+    if (made)
+        held[held_count++] = (held_event){.event = event, .refs = 1};
+    else if (at < held_count)
+        refs = (int)(held[at].refs += (unsigned)change);
+    if (refs == 0)
+        held[at] = held[--held_count];
+    pthread_mutex_unlock(&lock);
+    return refs;
+}
+
+/* Before the driver's release. */
+static void note_release(cl_event event)
+{
+    cl_int status = CL_COMPLETE;
+    if (count_held(event, -1, false) != 0)
+        return;
+    cl_hook_real.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                              NULL);
+    __atomic_fetch_add(&early_releases, status > CL_COMPLETE, __ATOMIC_SEQ_CST);
+}
+
+unsigned cl_hook_early_releases(void)
+{
+    return __atomic_exchange_n(&early_releases, 0, __ATOMIC_SEQ_CST);
+}
+
+/* ---- Inside a call ---- */
+
+void cl_hook_inside(cl_hook_id id, void (*fn)(void *user, cl_event event), void *user)
+{
+    pthread_mutex_lock(&lock);
+    inside[id] = (inside_call){.fn = fn, .user = user};
+    pthread_mutex_unlock(&lock);
+}
+
+static void run_inside(cl_hook_id id, cl_event event)
+{
+    pthread_mutex_lock(&lock);
+    inside_call call = inside[id];
+    inside[id] = (inside_call){.fn = NULL};
+    pthread_mutex_unlock(&lock);
+    if (call.fn)
+        call.fn(call.user, event);
 }
 
 unsigned cl_hook_calls(cl_hook_id id)
@@ -330,10 +403,33 @@ COUNTED(RetainContext, cl_context, live_others, 1)
 COUNTED(ReleaseContext, cl_context, live_others, -1)
 COUNTED(RetainCommandQueue, cl_command_queue, live_others, 1)
 COUNTED(ReleaseCommandQueue, cl_command_queue, live_others, -1)
-COUNTED(RetainEvent, cl_event, live_events, 1)
-COUNTED(ReleaseEvent, cl_event, live_events, -1)
 COUNTED(RetainSemaphoreKHR, cl_semaphore_khr, live_others, 1)
 COUNTED(ReleaseSemaphoreKHR, cl_semaphore_khr, live_others, -1)
+
+static cl_int CL_API_CALL wrap_RetainEvent(cl_event event)
+{
+    cl_int result;
+    if (fails(CL_HOOK_RetainEvent, &result))
+        return result;
+    result = cl_hook_real.RetainEvent(event);
+    if (result != CL_SUCCESS)
+        return result;
+    count_live(&live_events, 1);
+    count_held(event, 1, false);
+    return result;
+}
+
+static cl_int CL_API_CALL wrap_ReleaseEvent(cl_event event)
+{
+    cl_int result;
+    if (fails(CL_HOOK_ReleaseEvent, &result))
+        return result;
+    note_release(event);
+    result = cl_hook_real.ReleaseEvent(event);
+    if (result == CL_SUCCESS)
+        count_live(&live_events, -1);
+    return result;
+}
 
 /* ---- Commands and events ---- */
 
@@ -342,8 +438,10 @@ static cl_int note_enqueued(cl_command_queue queue, cl_int result, const cl_even
     if (result != CL_SUCCESS)
         return result;
     count_enqueued(queue, false);
-    if (event)
+    if (event) {
         count_live(&live_events, 1);
+        count_held(*event, 1, true);
+    }
     return result;
 }
 
@@ -369,10 +467,12 @@ ENQUEUE(EnqueueBarrierWithWaitList)
         cl_int result;                                                                             \
         if (fails(CL_HOOK_##name, &result))                                                        \
             return result;                                                                         \
-        return note_enqueued(                                                                      \
+        result = note_enqueued(                                                                    \
             queue,                                                                                 \
             cl_hook_real.name(queue, count, semaphores, payloads, event_count, events, event),     \
             event);                                                                                \
+        run_inside(CL_HOOK_##name, event ? *event : NULL);                                         \
+        return result;                                                                             \
     }
 
 ENQUEUE_SEMAPHORES(EnqueueWaitSemaphoresKHR)
@@ -401,7 +501,9 @@ static cl_int CL_API_CALL wrap_SetUserEventStatus(cl_event event, cl_int status)
     cl_int result;
     if (fails(CL_HOOK_SetUserEventStatus, &result))
         return result;
-    return cl_hook_real.SetUserEventStatus(event, status);
+    result = cl_hook_real.SetUserEventStatus(event, status);
+    run_inside(CL_HOOK_SetUserEventStatus, NULL);
+    return result;
 }
 
 static int fd_in(const cl_semaphore_properties_khr *properties)
@@ -488,6 +590,8 @@ void cl_hook_install(void *library, bool with_double)
     cl_hook_heal();
     memset(calls, 0, sizeof(calls));
     memset(queues, 0, sizeof(queues));
+    memset(inside, 0, sizeof(inside));
+    held_count = early_releases = 0;
     live_events = live_others = 0;
     hidden = device_version = platform_version = NULL;
     closes_on_failure = two_devices = no_import_types = false;

@@ -81,6 +81,15 @@ unsigned cl_hook_unflushed(cl_command_queue queue);
 void cl_hook_fail(cl_hook_id id, cl_int result, unsigned skip, unsigned times);
 /* The call that can fail (releases cannot), `skip` calls of that sort from now, fails. Once. */
 void cl_hook_fail_step(cl_int result, unsigned skip);
+/* The next call of this function runs `fn` when the driver has done its part and before the library
+ * goes on: what happens meanwhile, or a callback of the user's that drivers run inside. `event` is
+ * what the call made; NULL: none. Once. Only for those that enqueue semaphore commands or set user
+ * events. */
+void cl_hook_inside(cl_hook_id id, void (*fn)(void *user, cl_event event), void *user);
+/* How often since the last time the library has released its last reference to the event of a
+ * command of its own that was not over: some drivers do not survive that if it then fails. */
+unsigned cl_hook_early_releases(void);
+
 /* No failure is to come. True: one that was asked for did not come. */
 bool cl_hook_heal(void);
 

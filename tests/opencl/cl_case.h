@@ -42,6 +42,10 @@ void open_late(late_gate *late, cl_event gate);
 void fail_late(late_gate *late, cl_event gate);
 void join_not_early(late_gate *late);
 
+/* Fails the case unless the library comes to hold so many objects, once it has looked at the events
+ * that it keeps until their commands are over. */
+void check_live_objects(int live);
+
 /* Fails the case unless attempt() fails, cleanly, at each driver call that it makes, and then
  * succeeds; release() after each success. Each step `times` times. */
 void refuse_each_call(sp_status (*attempt)(void), void (*release)(void), unsigned times);

@@ -233,9 +233,11 @@ TEST(user_event_is_set_once)
 {
     start();
     sp_point point = user_event(), noop = sp_point_noop(), marker = queue_signals(cl.queue);
+    sp_point carrier = sp_carrier_vulkan_semaphore(5, NULL, 6);
     sp_point wrapped = wrap_event(sp_cl_event_from_point(&point));
     CHECK_ERROR(sp_cl_user_event_set(NULL, SP_OK), SP_ERROR_INVALID_ARGUMENT);
     CHECK_ERROR(sp_cl_user_event_set(&noop, SP_OK), SP_ERROR_INVALID_ARGUMENT);
+    CHECK_ERROR(sp_cl_user_event_set(&carrier, SP_OK), SP_ERROR_NOT_SUPPORTED);
     CHECK_ERROR(sp_cl_user_event_set(&marker, SP_OK), SP_ERROR_INVALID_ARGUMENT);
     CHECK_ERROR(sp_cl_user_event_set(&wrapped, SP_OK), SP_ERROR_INVALID_ARGUMENT);
     CHECK_ERROR(sp_cl_user_event_set(&point, SP_TIMEOUT), SP_ERROR_INVALID_ARGUMENT);
@@ -301,6 +303,86 @@ TEST(callbacks_may_call_the_library)
     CHECK_STATUS(sp_wait(&another), SP_OK);
     sp_point_unref(&point);
     sp_point_unref(&another);
+    finish();
+}
+
+static void end_the_context(void *user, cl_event event)
+{
+    (void)event;
+    sp_status *status = user;
+    *status = sp_cl_context_destroy(cl.sp, PATIENCE_NS);
+}
+
+/* A callback may call the library, but not end the context whose call it runs in: nothing would be
+ * left for that call to return to. */
+TEST(a_callback_cannot_end_its_context)
+{
+    for (unsigned round = 0; round < 3; round++) {
+        start();
+        sp_status ended = SP_PENDING;
+        sp_point point = user_event();
+        cl_hook_inside(CL_HOOK_SetUserEventStatus, end_the_context, &ended);
+        if (round == 0) {
+            sp_point_unref(&point); /* fails it */
+        } else if (round == 1) {
+            CHECK_STATUS(sp_cl_user_event_set(&point, SP_OK), SP_OK);
+            CHECK_STATUS(sp_wait(&point), SP_OK);
+        } else {
+            CHECK_STATUS(sp_cl_context_destroy(cl.sp, PATIENCE_NS), SP_OK);
+        }
+        CHECK_STATUS(ended, SP_ERROR_INVALID_STATE);
+        if (round < 2)
+            finish();
+        else
+            cl_close_driver();
+        sp_point_unref(&point);
+    }
+}
+
+static void CL_CALLBACK set_the_other(cl_event event, cl_int status, void *user)
+{
+    (void)event;
+    (void)status;
+    CHECK_STATUS(sp_cl_user_event_set(user, SP_OK), SP_OK);
+}
+
+/* One inside the other: neither may end the outer one. */
+TEST(callbacks_of_two_contexts)
+{
+    start();
+    sp_cl_context *another = NULL;
+    sp_cl_context_desc desc = cl_desc();
+    desc.wait_queue = NULL;
+    CHECK_STATUS(sp_cl_context_create(&desc, &another), SP_OK);
+    sp_status ended = SP_PENDING;
+    sp_point inner = {0}, outer = user_event();
+    CHECK_STATUS(sp_cl_user_event(another, &inner), SP_OK);
+    CHECK_CL(cl.raw.SetEventCallback(sp_cl_event_from_point(&outer), CL_COMPLETE, set_the_other,
+                                     &inner));
+    cl_hook_inside(CL_HOOK_SetUserEventStatus, end_the_context, &ended);
+    CHECK_STATUS(sp_cl_user_event_set(&outer, SP_OK), SP_OK);
+    CHECK_STATUS(sp_wait(&inner), SP_OK);
+    CHECK_STATUS(ended, SP_ERROR_INVALID_STATE); /* of the outer one, two calls deep */
+    sp_point_unref(&inner);
+    sp_point_unref(&outer);
+    CHECK_STATUS(sp_cl_context_destroy(another, PATIENCE_NS), SP_OK);
+    finish();
+}
+
+/* A flush fails behind a marker that waits: it is kept until it is over. */
+TEST(a_marker_whose_flush_failed)
+{
+    start();
+    cl_event gate = cl_make_gate();
+    sp_point point = test_marked_point(), marked = point;
+    cl_close_queue(cl.queue, gate);
+    cl_hook_fail(CL_HOOK_Flush, CL_OUT_OF_HOST_MEMORY, 0, 1);
+    CHECK_ERROR(sp_cl_queue_signal(cl.sp, cl.queue, &point), SP_ERROR_OUT_OF_MEMORY);
+    CHECK(test_same_point(&point, &marked));
+    CHECK_EQUAL(cl_hook_early_releases(), 0);
+    CHECK_EQUAL(cl_hook_live_events(), 1);
+    cl_open_gate(gate);
+    CHECK_CL(cl.raw.Finish(cl.queue));
     finish();
 }
 

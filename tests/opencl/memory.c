@@ -189,6 +189,7 @@ TEST(no_memory_to_park_an_event)
     CHECK_STATUS(sp_cl_queue_wait(cl.sp, cl.other, &event), SP_OK);
     CHECK(malloc_double_failed());
     CHECK_EQUAL(cl_hook_live_events(), 1);
+    CHECK_EQUAL(cl_hook_early_releases(), 1);
     CHECK_STATUS(sp_cl_user_event_set(&event, SP_OK), SP_OK);
     sp_point_unref(&event);
     finish();

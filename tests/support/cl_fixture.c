@@ -118,6 +118,7 @@ void cl_open_library(void)
 void cl_close_library(void)
 {
     cl_hook_heal();
+    CHECK_EQUAL(cl_hook_early_releases(), 0);
     CHECK_STATUS(sp_cl_context_destroy(cl.sp, PATIENCE_NS), SP_OK);
     cl.sp = NULL;
     CHECK_EQUAL(cl_hook_live_events(), 0);

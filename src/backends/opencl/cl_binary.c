@@ -50,7 +50,7 @@ static sp_status check_free_locked(const sp_cl_semaphore *semaphore, cl_command_
     const sp_cl_signal *current = semaphore->current;
     uint32_t state = current ? sp_cl_signal_state(current) : SP_ONESHOT_CONSUMED;
     bool pending = current && sp_cl_signal_is_pending(current);
-    if (semaphore->submitting || semaphore->unwaited || pending) {
+    if (semaphore->submitting || semaphore->stray || pending) {
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "a signal of this semaphore is pending, and nobody waits for it yet");
     }
@@ -120,7 +120,7 @@ static void settle(sp_cl_semaphore *semaphore, sp_cl_signal *signal, const submi
     sp_oneshot *earlier = NULL;
     sp_os_mutex_lock(&semaphore->lock);
     semaphore->submitting = false;
-    semaphore->unwaited = done->enqueued && done->status != SP_OK;
+    semaphore->stray = done->enqueued && done->status != SP_OK;
     if (done->status == SP_OK)
         earlier = replace_current_locked(semaphore, signal);
     sp_os_mutex_unlock(&semaphore->lock);
@@ -128,7 +128,7 @@ static void settle(sp_cl_semaphore *semaphore, sp_cl_signal *signal, const submi
 }
 
 /* On an out-of-order queue a signal waits for nothing by itself: a marker stands for all before. */
-static sp_status mark_before(const sp_cl_context *context, cl_command_queue queue, cl_event *marker)
+static sp_status mark_before(sp_cl_context *context, cl_command_queue queue, cl_event *marker)
 {
     bool out_of_order, done;
     sp_status status = sp_cl_queue_is_out_of_order(context, queue, &out_of_order);
@@ -139,7 +139,7 @@ static sp_status mark_before(const sp_cl_context *context, cl_command_queue queu
         return sp_cl_fail(result, "clEnqueueMarkerWithWaitList");
     status = sp_cl_event_is_done(context, *marker, &done);
     if (status != SP_OK)
-        context->cl.release_event(*marker);
+        sp_cl_let_go(context, *marker);
     return status;
 }
 
@@ -162,7 +162,7 @@ static submission enqueue_signal(sp_cl_semaphore *semaphore, cl_command_queue qu
     if (result == CL_SUCCESS)
         return (submission){.enqueued = true};
     if (signalled)
-        cl->release_event(*signalled);
+        sp_cl_let_go(semaphore->context, *signalled);
     return (submission){.enqueued = true, .status = sp_cl_fail(result, "clFlush")};
 }
 

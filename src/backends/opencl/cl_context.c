@@ -167,7 +167,7 @@ static void mark_end(sp_cl_context *context)
     if (context->end_marker && context->end_marker_waits == waits)
         return;
     if (context->end_marker)
-        context->cl.release_event(context->end_marker);
+        sp_cl_let_go(context, context->end_marker);
     context->end_marker = NULL;
     context->end_marker_waits = waits;
     cl_int result = context->cl.enqueue_marker(context->wait_queue, 0, NULL, &context->end_marker);
@@ -221,6 +221,10 @@ sp_status sp_cl_context_destroy(sp_cl_context *context, uint64_t timeout_ns)
     if (sp_cl_is_forked(context)) {
         sp_cl_context_unref(context);
         return sp_fail_forked();
+    }
+    if (sp_cl_is_setting_event(context)) {
+        return sp_fail(SP_ERROR_INVALID_STATE,
+                       "sp_cl_context_destroy: called by a callback inside a call on this context");
     }
     sp_status status = wait_until_idle(context, sp_deadline_ns(timeout_ns));
     if (status != SP_OK)

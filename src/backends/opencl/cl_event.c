@@ -29,12 +29,37 @@ static sp_status event_probe(sp_waiter *waiter, uint64_t value, uint64_t *reache
     return status;
 }
 
+/* The calls of this thread that set a user event, the inner one first: drivers run callbacks of the
+ * user's inside, and those may set others. */
+typedef struct setting {
+    const sp_cl_context *context;
+    const struct setting *outer;
+} setting;
+
+static _Thread_local const setting *innermost;
+
+static cl_int set_user_event(sp_cl_event *event, cl_int execution_status)
+{
+    const setting now = {.context = event->context, .outer = innermost};
+    innermost = &now;
+    cl_int result = now.context->cl.set_user_event_status(event->handle, execution_status);
+    innermost = now.outer;
+    return result;
+}
+
+bool sp_cl_is_setting_event(const sp_cl_context *context)
+{
+    const setting *at = innermost;
+    while (at && at->context != context)
+        at = at->outer;
+    return at != NULL;
+}
+
 /* Nobody can set it any more: what waits for it would wait for ever. */
 static void abandon(sp_cl_event *event)
 {
     if (sp_cas32(&event->kind, SP_CL_USER_UNSET, SP_CL_USER_SET))
-        event->context->cl.set_user_event_status(event->handle,
-                                                 sp_cl_status_of_cause(SP_ERROR_ABANDONED));
+        set_user_event(event, sp_cl_status_of_cause(SP_ERROR_ABANDONED));
 }
 
 static bool is_complete(const sp_cl_event *event)
@@ -126,7 +151,7 @@ static sp_status enqueue_marker(sp_cl_context *context, cl_command_queue queue, 
     result = context->cl.flush(queue);
     if (result == CL_SUCCESS)
         return SP_OK;
-    context->cl.release_event(*marker);
+    sp_cl_let_go(context, *marker);
     return sp_cl_fail(result, "clFlush");
 }
 
@@ -240,7 +265,7 @@ static sp_status set_status(sp_cl_event *event, cl_int execution_status)
 {
     if (!sp_cas32(&event->kind, SP_CL_USER_UNSET, SP_CL_USER_SET))
         return sp_fail(SP_ERROR_INVALID_STATE, "sp_cl_user_event_set: it was set before");
-    cl_int result = event->context->cl.set_user_event_status(event->handle, execution_status);
+    cl_int result = set_user_event(event, execution_status);
     if (result == CL_SUCCESS)
         return SP_OK;
     if (result == CL_INVALID_OPERATION)

@@ -75,6 +75,10 @@ void sp_cl_context_unref(sp_cl_context *context);
 bool sp_cl_begin_release(sp_cl_context *context);
 void sp_cl_end_release(sp_cl_context *context);
 
+/* Is this thread inside a call that sets a user event of the context? Then a callback of the user's
+ * is what asks. */
+bool sp_cl_is_setting_event(const sp_cl_context *context);
+
 /* What is not known reached by now never will be: the context ends. */
 void sp_cl_end_waiter(sp_waiter *waiter);
 
@@ -123,8 +127,10 @@ sp_status sp_cl_event_is_done(const sp_cl_context *context, cl_event event, bool
 /* Keeps the event of a command until it is over: a driver crashes if one fails whose event nobody
  * holds. */
 void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event);
-/* The same for one that has no point. */
+/* The same for one that has no point; takes the reference. */
 void sp_cl_let_go(sp_cl_context *context, cl_event handle);
+/* The same for one that is likely to be over: then it is released at once. */
+void sp_cl_release_event(sp_cl_context *context, cl_event handle);
 /* Lets go of some that are over. */
 void sp_cl_events_tidy(sp_cl_context *context);
 /* For sp_pool_each(): the end of the context, first and last step. */
@@ -143,7 +149,7 @@ struct sp_cl_semaphore {
     sp_os_mutex lock;
     sp_cl_signal *current; /* the last signal that has points; not a reference                  */
     bool submitting;       /* a signal of ours is being enqueued                                */
-    bool unwaited;         /* a signal of ours is pending, and its last point was released      */
+    bool stray;            /* a signal of ours may come that the caller was told has failed     */
     cl_event last_wait;    /* of the last wait that we enqueued; NULL: none                     */
 
     /* Under the context's lock: its list of semaphores. */
@@ -186,11 +192,12 @@ static inline cl_event sp_cl_signal_gate(const sp_cl_signal *signal)
     return __atomic_load_n(&signal->gate, __ATOMIC_ACQUIRE);
 }
 
-/* Signalled by us, and nobody waits for it? One whose command failed is not. */
+/* Signalled by us, and no wait uses it up: there is none, or it has failed. One whose command
+ * failed is not. */
 bool sp_cl_signal_is_pending(const sp_cl_signal *signal);
-/* A wait for the claimed signal was enqueued, with this event: keeps references of its own. If the
- * driver gives none, the signal fails. */
-void sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate);
+/* A wait for the claimed signal was enqueued, with this event: keeps references of its own. False:
+ * the driver gives none, and the signal has failed. */
+bool sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate);
 void sp_cl_signal_end(void *unused, void *object);
 void sp_cl_signal_drop(void *context, void *object);
 

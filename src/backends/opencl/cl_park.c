@@ -45,6 +45,17 @@ void sp_cl_let_go(sp_cl_context *context, cl_event handle)
     sp_cl_event_park(context, event);
 }
 
+void sp_cl_release_event(sp_cl_context *context, cl_event handle)
+{
+    cl_int status = CL_QUEUED;
+    context->cl.get_event_info(handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                               NULL);
+    if (status == CL_COMPLETE)
+        context->cl.release_event(handle);
+    else
+        sp_cl_let_go(context, handle);
+}
+
 static sp_cl_event *take_first(sp_cl_context *context)
 {
     sp_os_spin_lock(&context->lock);

@@ -168,21 +168,27 @@ static sp_status enqueue_barrier(sp_cl_context *context, cl_command_queue queue,
     return SP_OK;
 }
 
+/* Gives the wait's event to the signals that it uses up. False: none of them could keep it. */
+static bool set_gates(const wait_list *list, cl_event gate)
+{
+    bool kept = false;
+    for (size_t i = 0; i < list->signal_count; i++)
+        kept |= sp_cl_signal_set_gate(list->signals[i], gate);
+    return kept;
+}
+
 /* The wait on the semaphores is there, `gate` its event. On an out-of-order queue it keeps nothing
- * back by itself. */
+ * back by itself. One that has failed by now keeps nothing back on any. */
 static sp_status finish_wait(const wait_list *list, cl_command_queue queue, cl_event gate,
                              bool out_of_order)
 {
-    const sp_cl_driver *cl = &list->context->cl;
-    for (size_t i = 0; i < list->signal_count; i++)
-        sp_cl_signal_set_gate(list->signals[i], gate);
-    sp_status status = SP_OK;
-    if (out_of_order)
+    bool done = false;
+    sp_status status = sp_cl_event_is_done(list->context, gate, &done);
+    if (status == SP_OK && out_of_order && !done)
         status = enqueue_barrier(list->context, queue, 1, &gate);
-    cl->release_event(gate);
     if (status != SP_OK)
         return status;
-    cl_int result = cl->flush(queue);
+    cl_int result = list->context->cl.flush(queue);
     return result == CL_SUCCESS ? SP_OK : sp_cl_fail(result, "clFlush");
 }
 
@@ -198,7 +204,12 @@ static sp_status enqueue_semaphore_wait(wait_list *list, cl_command_queue queue)
         list->event_count ? list->events : NULL, &gate);
     if (result != CL_SUCCESS)
         return sp_cl_fail(result, "clEnqueueWaitSemaphoresKHR");
+    bool kept = set_gates(list, gate);
     status = finish_wait(list, queue, gate, out_of_order);
+    if (kept)
+        list->context->cl.release_event(gate);
+    else
+        sp_cl_let_go(list->context, gate);
     list->signal_count = 0; /* used up, whatever comes: the wait is in the queue */
     return status;
 }

@@ -55,6 +55,7 @@ sp_status sp_cl_semaphore_make(sp_cl_context *context, cl_semaphore_khr handle,
     return SP_OK;
 }
 
+/* Its last wait may be pending only at the end of the context. */
 static void release_handles(sp_cl_semaphore *semaphore)
 {
     const sp_cl_driver *cl = &semaphore->context->cl;
@@ -83,6 +84,9 @@ static void semaphore_free(sp_cl_semaphore *semaphore)
     sp_cl_context *context = semaphore->context;
     if (!sp_cl_is_forked(context)) {
         if (take_out(context, semaphore)) {
+            if (semaphore->last_wait)
+                sp_cl_release_event(context, semaphore->last_wait);
+            semaphore->last_wait = NULL;
             release_handles(semaphore);
             sp_cl_end_release(context);
         }

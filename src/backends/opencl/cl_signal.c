@@ -16,14 +16,20 @@ static sp_status check_signalled(const sp_cl_signal *signal)
 }
 
 /* Looks without a word on the last error. */
-bool sp_cl_signal_is_pending(const sp_cl_signal *signal)
+static bool has_failed(const sp_cl_signal *signal, cl_event event)
 {
     cl_int status = CL_QUEUED;
-    if (!signal->signalled || sp_cl_signal_state(signal) != SP_ONESHOT_SUBMITTED)
+    signal->semaphore->context->cl.get_event_info(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                  sizeof(status), &status, NULL);
+    return status < 0;
+}
+
+bool sp_cl_signal_is_pending(const sp_cl_signal *signal)
+{
+    cl_event gate = sp_cl_signal_gate(signal);
+    if (!signal->signalled || has_failed(signal, signal->signalled))
         return false;
-    signal->semaphore->context->cl.get_event_info(
-        signal->signalled, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL);
-    return status >= 0;
+    return sp_cl_signal_state(signal) == SP_ONESHOT_SUBMITTED || (gate && has_failed(signal, gate));
 }
 
 static sp_status signal_probe(sp_waiter *waiter, uint64_t value, uint64_t *reached)
@@ -52,10 +58,10 @@ static void set_last_wait(sp_cl_semaphore *semaphore, cl_event wait)
     semaphore->last_wait = wait;
     sp_os_mutex_unlock(&semaphore->lock);
     if (earlier)
-        semaphore->context->cl.release_event(earlier);
+        sp_cl_release_event(semaphore->context, earlier);
 }
 
-void sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate)
+bool sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate)
 {
     sp_cl_semaphore *semaphore = signal->semaphore;
     const sp_cl_driver *cl = &semaphore->context->cl;
@@ -63,11 +69,12 @@ void sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate)
     if (result != CL_SUCCESS) { /* then nothing will tell when the wait is over */
         sp_cl_fail(result, "clRetainEvent");
         sp_waiter_fail(&signal->oneshot.base, 1, sp_last_error());
-        return;
+        return false;
     }
     if (cl->retain_event(gate) == CL_SUCCESS)
         set_last_wait(semaphore, gate);
     __atomic_store_n(&signal->gate, gate, __ATOMIC_RELEASE);
+    return true;
 }
 
 /* ---- Waiting on the host ---- */
@@ -83,11 +90,11 @@ static sp_status enqueue_wait(sp_cl_signal *signal, bool *enqueued)
         return sp_cl_fail(result, "clEnqueueWaitSemaphoresKHR");
     *enqueued = true;
     __atomic_fetch_add(&context->host_waits, 1, __ATOMIC_ACQ_REL);
-    sp_cl_signal_set_gate(signal, gate);
+    if (!sp_cl_signal_set_gate(signal, gate)) {
+        sp_cl_let_go(context, gate);
+        return sp_waiter_check_failed(&signal->oneshot.base, 1);
+    }
     context->cl.release_event(gate);
-    sp_status status = sp_waiter_check_failed(&signal->oneshot.base, 1);
-    if (status != SP_OK)
-        return status;
     result = context->cl.flush(context->wait_queue);
     return result == CL_SUCCESS ? SP_OK : sp_cl_fail(result, "clFlush");
 }
@@ -155,12 +162,12 @@ static sp_status signal_block(sp_waiter *waiter, uint64_t value, uint64_t deadli
 
 /* ---- The end of a signal ---- */
 
-static void release_events(const sp_cl_context *context, sp_cl_signal *signal)
+static void release_events(sp_cl_context *context, sp_cl_signal *signal)
 {
     if (signal->signalled)
-        context->cl.release_event(signal->signalled);
+        sp_cl_release_event(context, signal->signalled);
     if (signal->gate)
-        context->cl.release_event(signal->gate);
+        sp_cl_release_event(context, signal->gate);
     signal->signalled = NULL;
     signal->gate = NULL;
 }
@@ -168,12 +175,9 @@ static void release_events(const sp_cl_context *context, sp_cl_signal *signal)
 static void detach(sp_cl_signal *signal)
 {
     sp_cl_semaphore *semaphore = signal->semaphore;
-    bool pending = sp_cl_signal_is_pending(signal);
     sp_os_mutex_lock(&semaphore->lock);
-    if (semaphore->current == signal) {
+    if (semaphore->current == signal)
         semaphore->current = NULL;
-        semaphore->unwaited = pending;
-    }
     sp_os_mutex_unlock(&semaphore->lock);
 }
 
@@ -216,7 +220,14 @@ void sp_cl_signal_end(void *unused, void *object)
 
 void sp_cl_signal_drop(void *context, void *object)
 {
-    release_events(context, object);
+    const sp_cl_driver *cl = &((sp_cl_context *)context)->cl;
+    sp_cl_signal *signal = object;
+    if (signal->signalled)
+        cl->release_event(signal->signalled);
+    if (signal->gate)
+        cl->release_event(signal->gate);
+    signal->signalled = NULL;
+    signal->gate = NULL;
 }
 
 cl_semaphore_khr sp_cl_semaphore_from_point(const sp_point *point)
