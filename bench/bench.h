@@ -19,6 +19,7 @@ typedef struct bench_scale {
 } bench_scale;
 
 #define OPS_PER_BATCH 2000
+#define OPS_PER_BURST 200
 
 typedef struct bench {
     const char *driver; /* "core" if there is none: then all that follows is zero */
@@ -77,6 +78,10 @@ typedef void (*bench_batch)(void *argument, size_t ops);
  * operation. */
 void bench_batches(const bench *b, const char *name, bench_batch ours, bench_batch raw,
                    void *argument);
+/* The same in bursts of OPS_PER_BURST, with settle(argument) after each, which is not measured: for
+ * calls that fill a queue. */
+void bench_bursts(const bench *b, const char *name, bench_batch ours, bench_batch raw,
+                  void (*settle)(void *argument), void *argument);
 
 /* What one thread waits for and another signals, again and again. */
 typedef struct bench_wake {

@@ -210,7 +210,6 @@ static void record_ours(void *argument, size_t ops)
         sp_point_unref(&point);
     }
     bench_check(wrong == SP_OK, "sp_cuda_stream_signal");
-    c->raw.stream_synchronize(c->raw.stream);
 }
 
 static void record_raw(void *argument, size_t ops)
@@ -220,6 +219,11 @@ static void record_raw(void *argument, size_t ops)
     for (size_t i = 0; i < ops; i++)
         wrong |= c->raw.event_record(c->event, c->raw.stream);
     bench_check(wrong == CUDA_SUCCESS, "cuEventRecord");
+}
+
+static void let_stream_run(void *argument)
+{
+    const cuda_bench *c = argument;
     c->raw.stream_synchronize(c->raw.stream);
 }
 
@@ -265,7 +269,7 @@ void bench_cuda(const bench *b)
     measure_probe(&c, "cuda.probe_reached", SP_OK);
     measure_probe(&c, "cuda.probe_pending", SP_PENDING);
     if (bench_wants(b, "cuda.record"))
-        bench_batches(b, "cuda.record", record_ours, record_raw, &c);
+        bench_bursts(b, "cuda.record", record_ours, record_raw, let_stream_run, &c);
     measure_waits(&c);
     sp_cuda_semaphore_unref(c.imported);
     sp_vk_semaphore_unref(c.timeline);

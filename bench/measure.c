@@ -52,34 +52,54 @@ void bench_emit_medians(const bench *b, const char *name, const char *unit, doub
     bench_emit(b, &row);
 }
 
-static double time_batch(bench_batch batch, void *argument)
+typedef struct burst {
+    size_t ops;
+    void (*settle)(void *argument); /* NULL: none */
+} burst;
+
+static double time_burst(const burst *kind, bench_batch batch, void *argument)
 {
     uint64_t start = bench_now_ns();
-    batch(argument, OPS_PER_BATCH);
-    return (double)(bench_now_ns() - start) / OPS_PER_BATCH;
+    batch(argument, kind->ops);
+    double took = (double)(bench_now_ns() - start) / (double)kind->ops;
+    if (kind->settle)
+        kind->settle(argument);
+    return took;
 }
 
-void bench_batches(const bench *b, const char *name, bench_batch ours, bench_batch raw,
-                   void *argument)
+static void measure(const bench *b, const char *name, bench_batch ours, bench_batch raw,
+                    const burst *kind, void *argument)
 {
     size_t count = b->scale.batches;
     double *samples = calloc(2 * count, sizeof *samples);
     bench_check(samples, "out of memory");
-    ours(argument, OPS_PER_BATCH); /* warms caches and branches */
+    time_burst(kind, ours, argument); /* warms caches and branches */
     for (size_t i = 0; i < count; i++) {
-        samples[i] = time_batch(ours, argument);
+        samples[i] = time_burst(kind, ours, argument);
         if (raw)
-            samples[count + i] = time_batch(raw, argument);
+            samples[count + i] = time_burst(kind, raw, argument);
     }
     const bench_row row = {
         .name = name,
         .unit = "ns",
         .ours = bench_median(samples, count),
         .raw = raw ? bench_median(samples + count, count) : -1,
-        .n = count * OPS_PER_BATCH,
+        .n = count * kind->ops,
     };
     free(samples);
     bench_emit(b, &row);
+}
+
+void bench_batches(const bench *b, const char *name, bench_batch ours, bench_batch raw,
+                   void *argument)
+{
+    measure(b, name, ours, raw, &(burst){.ops = OPS_PER_BATCH}, argument);
+}
+
+void bench_bursts(const bench *b, const char *name, bench_batch ours, bench_batch raw,
+                  void (*settle)(void *argument), void *argument)
+{
+    measure(b, name, ours, raw, &(burst){.ops = OPS_PER_BURST, .settle = settle}, argument);
 }
 
 bench_timeline bench_timeline_create(const bench *b, uint64_t initial_value)
