@@ -194,9 +194,9 @@ SP_API struct CUextSemaphore_st *sp_cuda_semaphore_handle(const sp_cuda_semaphor
  * A host wait without an origin enqueues a wait on a stream of the library's; when its time runs
  * out, that stays in the context, and a later wait for the same value goes on with it. A poll begins
  * none: before any wait it says PENDING, unless a stream of this sp_cuda_context has signalled the
- * value or a larger one. The library makes up to 16 such streams, since each takes one of the few
- * channels that a device has; only beyond so many waits of different semaphores, or of falling values,
- * is one held up by another. An origin has none of this.
+ * value or a larger one. The library makes up to 16 such streams. Each takes one of the few channels
+ * that a device has (8, or what CUDA_DEVICE_MAX_CONNECTIONS said when the process began), and waits that
+ * share one hold up each other, but for growing values of one semaphore. An origin has none of this.
  * Ownership: *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, UINT64_MAX, a binary or keyed mutex); FORKED.
  *   Since: 0.1 */
