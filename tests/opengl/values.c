@@ -109,6 +109,20 @@ TEST_NEEDING(d3d12_fence_values_of_ours, WITH_DOUBLES)
     check_signals(SP_GL_SEMAPHORE_D3D12_FENCE);
 }
 
+TEST_NEEDING(a_value_signalled_without_a_point_is_seen, WITH_DOUBLES)
+{
+    sp_gl_semaphore *timeline = start_values(SP_GL_SEMAPHORE_TIMELINE);
+    sp_point three = value_point(timeline, 3), four = value_point(timeline, 4);
+    CHECK_STATUS(sp_poll(&three), SP_PENDING);
+    CHECK_STATUS(sp_gl_context_signal_semaphore(context, timeline, 3, NULL, NULL), SP_OK);
+    CHECK_STATUS(sp_poll(&three), SP_OK);
+    CHECK_STATUS(sp_poll(&four), SP_PENDING);
+    CHECK_EQUAL(gl_hook_calls(GL_HOOK_glWaitSemaphoreEXT), 0);
+    sp_point_unref(&three);
+    sp_point_unref(&four);
+    end(timeline);
+}
+
 TEST_NEEDING(a_failed_signal_gives_its_value_back, WITH_DOUBLES)
 {
     static const gl_hook_id calls[] = {GL_HOOK_glSemaphoreParameterui64vEXT,

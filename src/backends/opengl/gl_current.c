@@ -67,30 +67,42 @@ void *sp_gl_shared_current(const sp_gl_context *context)
 
 /* ---- Scopes ---- */
 
-static bool enter_helper(sp_gl_context *context, sp_gl_scope *scope)
+/* Two that look take turns, which are short. PENDING: who has it may block, and `purpose` is no
+ * reason to wait for that. */
+static sp_status take_helper(sp_gl_context *context, sp_gl_purpose purpose)
 {
-    if (!context->helper_enter)
-        return false;
-    sp_os_mutex_lock(&context->helper_lock);
-    if (context->helper_enter(context->helper_user)) {
-        scope->helper = context;
-        scope->native = context->gl.get_current();
-        return true;
+    sp_backoff backoff = {0};
+    while (!sp_cas32(&context->helper_use, 0, purpose)) {
+        bool may_block = sp_load32(&context->helper_use) == SP_GL_TO_WAIT;
+        if (may_block && purpose == SP_GL_TO_LOOK)
+            return SP_PENDING;
+        if (may_block)
+            sp_backoff_sleep(&backoff, UINT64_MAX);
+        else
+            sp_os_yield();
     }
-    sp_os_mutex_unlock(&context->helper_lock);
-    return false;
+    return SP_OK;
 }
 
-sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_preference preference, sp_gl_scope *scope)
+/* WRONG_CONTEXT without a record: there is no helper, or it cannot be entered. */
+static sp_status enter_helper(sp_gl_context *context, sp_gl_purpose purpose, sp_gl_scope *scope)
 {
-    scope->helper = NULL;
-    if (preference == SP_GL_PREFER_HELPER && enter_helper(context, scope))
-        return SP_OK;
-    scope->native = sp_gl_shared_current(context);
-    if (scope->native)
-        return SP_OK;
-    if (preference == SP_GL_PREFER_CURRENT && enter_helper(context, scope))
-        return SP_OK;
+    if (!context->helper_enter)
+        return SP_ERROR_WRONG_CONTEXT;
+    sp_status status = take_helper(context, purpose);
+    if (status != SP_OK)
+        return status;
+    if (!context->helper_enter(context->helper_user)) {
+        sp_store32(&context->helper_use, 0);
+        return SP_ERROR_WRONG_CONTEXT;
+    }
+    scope->helped = true;
+    scope->native = context->gl.get_current();
+    return SP_OK;
+}
+
+static sp_status fail_no_scope(const sp_gl_context *context)
+{
     return sp_fail(SP_ERROR_WRONG_CONTEXT,
                    context->helper_enter
                        ? "the GL context is not current on this thread, and its helper could not "
@@ -99,11 +111,36 @@ sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_preference preference,
                          "this thread; a helper context would serve any thread");
 }
 
-void sp_gl_scope_leave(sp_gl_scope *scope)
+sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_purpose purpose, sp_gl_scope *scope)
 {
-    sp_gl_context *helper = scope->helper;
-    if (!helper)
-        return;
-    helper->helper_leave(helper->helper_user);
-    sp_os_mutex_unlock(&helper->helper_lock);
+    *scope = (sp_gl_scope){.context = context};
+    sp_status status = SP_ERROR_WRONG_CONTEXT;
+    if (purpose == SP_GL_TO_WAIT)
+        status = enter_helper(context, purpose, scope);
+    if (status != SP_ERROR_WRONG_CONTEXT)
+        return status;
+    scope->native = sp_gl_shared_current(context);
+    if (scope->native)
+        return SP_OK;
+    if (purpose != SP_GL_TO_WAIT)
+        status = enter_helper(context, purpose, scope);
+    return status == SP_ERROR_WRONG_CONTEXT ? fail_no_scope(context) : status;
+}
+
+sp_gl_scope sp_gl_scope_here(sp_gl_context *context)
+{
+    return (sp_gl_scope){.context = context, .native = context->gl.get_current()};
+}
+
+void sp_gl_scope_leave(const sp_gl_scope *scope)
+{
+    sp_gl_context *context = scope->context;
+    if (scope->helped) { /* nobody else's errors are in there */
+        context->helper_leave(context->helper_user);
+        sp_store32(&context->helper_use, 0);
+    } else if (scope->forgotten != GL_NO_ERROR) {
+        sp_error kept = *sp_last_error();
+        sp_gl_log_forgotten(&context->log, scope->forgotten);
+        sp_fail_with(&kept);
+    }
 }

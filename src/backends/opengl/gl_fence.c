@@ -24,10 +24,13 @@ sp_status sp_gl_context_signal(sp_gl_context *context, uint32_t flags, sp_point 
         return sp_fail(SP_ERROR_NOT_SUPPORTED, "sp_gl_context_signal: the display does not have "
                                                "EGL_ANDROID_native_fence_sync");
     }
-    sp_gl_sync *sync = sp_gl_sync_make(context);
-    if (!sync)
-        return SP_ERROR_OUT_OF_MEMORY;
-    status = flags ? sp_gl_native_fence_insert(sync) : sp_gl_sync_insert(sync);
+    sp_gl_sync *sync;
+    status = sp_gl_sync_make(context, &sync);
+    if (status != SP_OK)
+        return status;
+    sp_gl_scope scope = sp_gl_scope_here(context);
+    status = flags ? sp_gl_native_fence_insert(sync) : sp_gl_sync_insert(sync, &scope);
+    sp_gl_scope_leave(&scope);
     if (status != SP_OK)
         return give_up(sync, status);
     *out = sp_gl_sync_point(sync);
@@ -62,9 +65,10 @@ sp_status sp_gl_sync_wrap(sp_gl_context *context, const sp_gl_sync_wrap_desc *de
         status = check_wrapped(context, desc);
     if (status != SP_OK)
         return status;
-    sp_gl_sync *sync = sp_gl_sync_make(context);
-    if (!sync)
-        return SP_ERROR_OUT_OF_MEMORY;
+    sp_gl_sync *sync;
+    status = sp_gl_sync_make(context, &sync);
+    if (status != SP_OK)
+        return status;
     sync->native = desc->sync;
     sync->display = desc->display;
     sync->owned = desc->take;
@@ -84,5 +88,5 @@ void *sp_gl_sync_from_point(const sp_point *point)
     const sp_gl_sync *sync = sp_gl_sync_of(point->waiter);
     if (sp_gl_is_gone(sync->context))
         return NULL;
-    return __atomic_load_n(&sync->native, __ATOMIC_SEQ_CST);
+    return sp_gl_sync_native(sync);
 }

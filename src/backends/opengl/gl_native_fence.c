@@ -71,9 +71,10 @@ sp_status sp_gl_sync_import_fd(sp_gl_context *context, int fd, bool adopt, sp_po
         status = screen(context, fd);
     if (status != SP_OK)
         return status;
-    sp_gl_sync *sync = sp_gl_sync_make(context);
-    if (!sync)
-        return SP_ERROR_OUT_OF_MEMORY;
+    sp_gl_sync *sync;
+    status = sp_gl_sync_make(context, &sync);
+    if (status != SP_OK)
+        return status;
     if (fd == -1) { /* to EGL it would mean: a new fence */
         sync->exportable = true;
         sp_waiter_reached(&sync->base, 1);
@@ -111,17 +112,19 @@ static sp_status explain_no_fd(sp_gl_sync *sync, int error, int *fd)
 
 static sp_status export_native(sp_gl_sync *sync, int *fd)
 {
-    void *native = sp_gl_sync_use(sync);
-    if (!native)
-        return sp_gl_fail_gone(sync->context);
+    sp_gl_context *context = sync->context;
+    if (!sp_gl_begin_call(context))
+        return sp_gl_fail_gone(context);
     errno = 0;
-    int exported = sync->context->gl.egl_dup_native_fence_fd(sync->display, native);
+    int exported = context->gl.egl_dup_native_fence_fd(sync->display, sp_gl_sync_native(sync));
     int error = errno;
-    sp_gl_sync_unuse(sync);
+    sp_status status = SP_OK;
     if (exported < 0)
-        return explain_no_fd(sync, error, fd);
-    *fd = exported;
-    return SP_OK;
+        status = explain_no_fd(sync, error, fd);
+    else
+        *fd = exported;
+    sp_gl_end_call(context);
+    return status;
 }
 
 sp_status sp_gl_point_export_sync_fd(const sp_point *point, int *fd)
