@@ -273,14 +273,16 @@ SP_API sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_se
  * such, or one that needs no wait (NOOP, CPU, or known reached: SP_OK without a call). A binary's
  * signal is claimed: used up by this wait.
  * `barriers` is optional, borrowed for the call, and goes with the last semaphore that is waited
- * for. With it, a point of a semaphore with values is waited for even if it is known reached.
+ * for. With it, semaphores with values are waited for even where they are known reached, and there
+ * must be one to wait for. Without a buffer or texture in it, it counts as NULL.
  * Threads: the context is current.
  * Returns: SP_OK; NOT_SUBMITTED (a binary whose signal is not known to be submitted; a slot that
  *   is not set): nothing was called; INVALID_STATE (binary: claimed by another wait; the point's
  *   context was destroyed);
  *   WRONG_CONTEXT (also: the point is of a context that shares nothing with this one);
  *   BACKEND_MISMATCH (a point of another API); DEVICE_MISMATCH (an EGLSync of another display);
- *   NOT_SUPPORTED (an EGLSync, and the display cannot wait for one on the device; a carrier);
+ *   NOT_SUPPORTED (an EGLSync, and the display cannot wait for one on the device; barriers, and no
+ *   semaphore to wait for; a carrier);
  *   INVALID_ARGUMENT; OUT_OF_MEMORY; FAILED or another failure of the point; BACKEND; DEVICE_LOST;
  *   FORKED. On BACKEND, OUT_OF_MEMORY or DEVICE_LOST some of a chain's waits may be inserted.
  * Since: 0.1 */

@@ -162,10 +162,12 @@ static sp_status add_signal(wait_list *list, sp_gl_signal *signal)
 static sp_status add_leaf(void *user, const sp_point *leaf)
 {
     sp_waiter *waiter = leaf->waiter;
-    if (waiter->ops == &sp_gl_sync_ops)
-        return add_sync(user, sp_gl_sync_of(waiter));
     if (waiter->ops == &sp_gl_timeline_ops)
         return add_timeline(user, sp_gl_semaphore_of(waiter), leaf->value);
+    if (sp_waiter_known_reached(waiter, sp_point_target(leaf)))
+        return SP_OK;
+    if (waiter->ops == &sp_gl_sync_ops)
+        return add_sync(user, sp_gl_sync_of(waiter));
     if (waiter->ops == &sp_gl_signal_ops)
         return add_signal(user, sp_gl_signal_of(waiter));
     return sp_waiter_require_reached(waiter, sp_point_target(leaf), "sp_gl_context_wait",
@@ -182,14 +184,22 @@ static size_t last_semaphore(const wait_list *list)
     return list->count;
 }
 
-/* A semaphore that is known reached is still waited for if it is to hand memory over. */
+static sp_status fail_no_semaphore(void)
+{
+    return sp_fail(SP_ERROR_NOT_SUPPORTED,
+                   "sp_gl_context_wait: barriers go with the wait for a semaphore, and there is "
+                   "none to wait for in this point; a binary's signal serves one wait");
+}
+
+/* With barriers, semaphores that are known reached are waited for, too: they hand memory over. */
 static sp_status collect(wait_list *list, const sp_point *point)
 {
-    sp_waiter *waiter = point->waiter;
-    bool reached = sp_waiter_known_reached(waiter, sp_point_target(point));
-    if (list->barriers && reached && waiter->ops == &sp_gl_timeline_ops)
-        return add_timeline(list, sp_gl_semaphore_of(waiter), point->value);
-    return sp_point_visit_leaves(point, add_leaf, list);
+    if (!list->barriers)
+        return sp_point_visit_leaves(point, add_leaf, list);
+    sp_status status = sp_point_visit_all_leaves(point, add_leaf, list);
+    if (status != SP_OK || last_semaphore(list) < list->count)
+        return status;
+    return fail_no_semaphore();
 }
 
 /* ---- Inserting ---- */
@@ -291,11 +301,15 @@ sp_status sp_gl_context_wait(sp_gl_context *context, const sp_point *point,
     SP_CHECK_ARGUMENT(context && point, "context and point are required");
     const char *why = sp_gl_check_barriers(barriers);
     SP_CHECK_ARGUMENT(!why, why);
+    if (barriers && barriers->buffer_count + barriers->texture_count == 0)
+        barriers = NULL;
     sp_status status = sp_gl_check_current(context, __func__);
     if (status == SP_OK)
         status = sp_point_check(point, &waiter);
-    if (status != SP_OK || !waiter)
+    if (status != SP_OK)
         return status;
+    if (!waiter)
+        return barriers ? fail_no_semaphore() : SP_OK;
     wait_list list = {.context = context, .barriers = barriers, .capacity = FEW_WAITS};
     list.items = list.few;
     status = wait_for_leaves(&list, point);
