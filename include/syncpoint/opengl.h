@@ -60,7 +60,8 @@ typedef struct sp_gl_context_desc {
     /* Optional: a context made before, with which this one shares objects. Borrowed for the call. */
     sp_gl_context *share;
     /* Optional, both or none: a further native context that shares objects with this one and that
-     * nobody else uses, so that GLsyncs and GL semaphores can be waited for on any thread. enter() makes it current on the calling thread, and says whether it
+     * nobody else uses, so that GLsyncs and GL semaphores can be waited for, and sync_files
+     * imported, on any thread. enter() makes it current on the calling thread, and says whether it
      * could; leave() restores what was current before. Never called by two threads at once, nor
      * nested; left again after a few GL calls. Neither may call this library. */
     bool (*helper_enter)(void *user);
@@ -155,9 +156,9 @@ SP_API sp_status sp_gl_sync_wrap(sp_gl_context *context, const sp_gl_sync_wrap_d
 
 /* A point from a sync_file (EGL_ANDROID_native_fence_sync). -1 is "already signalled": a point
  * that is reached. The fd is duplicated, or, if `adopt`, taken: closed on success.
- * Threads: any; no context needs to be current.
+ * Threads: the context, or one that shares with it, is current; any with a helper, and for -1.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_HANDLE: not an open sync_file, and not -1;
- *   NOT_SUPPORTED; SYSTEM (no free fd); OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED.
+ *   WRONG_CONTEXT; NOT_SUPPORTED; SYSTEM (no free fd); OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED.
  *   On error *out is unchanged, and the fd is still the caller's, and open. Since: 0.1 */
 SP_API sp_status sp_gl_sync_import_fd(sp_gl_context *context, int fd, bool adopt, sp_point *out);
 

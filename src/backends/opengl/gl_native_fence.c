@@ -50,6 +50,18 @@ static sp_status import_duplicate(sp_gl_sync *sync, int fd)
     return SP_OK;
 }
 
+/* Drivers make no sync without a current context, though this one has no commands to wait for. */
+static sp_status import_in_scope(sp_gl_sync *sync, int fd)
+{
+    sp_gl_scope scope;
+    sp_status status = sp_gl_scope_enter(sync->context, SP_GL_TO_MAKE, &scope);
+    if (status != SP_OK)
+        return status;
+    status = import_duplicate(sync, fd);
+    sp_gl_scope_leave(&scope);
+    return status;
+}
+
 static sp_status screen(const sp_gl_context *context, int fd)
 {
     if (!context->caps.native_fence) {
@@ -79,7 +91,7 @@ sp_status sp_gl_sync_import_fd(sp_gl_context *context, int fd, bool adopt, sp_po
         sync->exportable = true;
         sp_waiter_reached(&sync->base, 1);
     } else {
-        status = import_duplicate(sync, fd);
+        status = import_in_scope(sync, fd);
     }
     if (status != SP_OK) {
         sp_error error = *sp_last_error();
