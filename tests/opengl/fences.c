@@ -173,6 +173,19 @@ TEST(wrap_an_EGLSync)
     finish();
 }
 
+TEST(wrap_when_the_context_is_lost)
+{
+    start();
+    EGLSyncKHR sync = gl.egl.CreateSyncKHR(gl.display, EGL_SYNC_FENCE_KHR, NULL);
+    sp_point marked = test_marked_point(), out = marked;
+    gl_hook_lose_context(true);
+    CHECK_ERROR(wrap(sync, gl.display, true, &out), SP_ERROR_DEVICE_LOST);
+    CHECK(test_same_point(&out, &marked));
+    CHECK_STATUS(sp_gl_context_destroy(context), SP_OK);
+    gl.egl.DestroySyncKHR(gl.display, sync);
+    close_gl();
+}
+
 TEST(wrap_what_the_context_does_not_have)
 {
     start_with_glsyncs(false);
