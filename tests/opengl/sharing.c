@@ -126,6 +126,49 @@ TEST_NEEDING(a_wait_for_semaphores_of_two_contexts, WITH_DOUBLES)
     end(first);
 }
 
+/* A native context that is made where one was before: it is another stream. */
+static gl_context again;
+
+static EGLContext EGLAPIENTRY same_place(void)
+{
+    EGLContext current = gl_hook_real.eglGetCurrentContext();
+    return current == other.native || current == again.native ? &again : current;
+}
+
+TEST_NEEDING(values_do_not_go_back_where_a_context_was_before, WITH_DOUBLES)
+{
+    gl_play_semaphore gate_payload = {.counting = true};
+    sp_gl_semaphore *timeline = start_two(SP_GL_SEMAPHORE_TIMELINE, false);
+    gl_make_current(&gl);
+    sp_gl_semaphore *gate = import_played(SP_GL_SEMAPHORE_TIMELINE, &gate_payload);
+    sp_point closed = value_point(gate, 1);
+    gl_open_second(&again, &gl, true);
+    gl_make_current(&other);
+    CHECK_STATUS(sp_gl_context_destroy(second), SP_OK);
+    GL_HOOK_REPLACE(gl_hook_get_current, eglGetCurrentContext, same_place);
+    for (unsigned i = 0; i < 2; i++) {
+        sp_gl_context_desc desc = context_desc();
+        desc.share = context;
+        gl_make_current(i ? &again : &other);
+        CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+        if (i == 0)
+            CHECK_STATUS(sp_gl_context_wait(second, &closed, NULL), SP_OK);
+        CHECK_STATUS(sp_gl_context_signal_semaphore(second, timeline, 0, NULL, NULL), SP_OK);
+        CHECK_STATUS(sp_gl_context_destroy(second), SP_OK);
+    }
+    CHECK_EQUAL(gl_play_value(&payload), 0);
+    gl_play_signal(&gate_payload, 1);
+    CHECK_EQUAL(gl_play_value(&payload), 2);
+    CHECK_EQUAL(gl_play_wrong(), 0);
+    gl_hook_replace(GL_HOOK_eglGetCurrentContext, NULL);
+    gl_make_current(&gl);
+    gl_close(&again);
+    gl_close(&other);
+    sp_point_unref(&closed);
+    sp_gl_semaphore_unref(gate);
+    end(timeline);
+}
+
 /* ---- A fence fails ---- */
 
 TEST_NEEDING(a_failed_fence_is_no_failure_of_the_timeline, WITH_DOUBLES)

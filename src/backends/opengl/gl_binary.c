@@ -43,7 +43,7 @@ sp_point sp_gl_signal_point(sp_gl_signal *signal, uint32_t flags)
     };
 }
 
-void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, void *native)
+void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, uint64_t stream)
 {
     sp_gl_semaphore *binary = signal->semaphore;
     sp_waiter_ref(&gate->base);
@@ -51,7 +51,7 @@ void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, void *native)
     sp_os_mutex_lock(&binary->lock);
     sp_gl_sync *before = binary->last_gate;
     binary->last_gate = gate;
-    binary->last_gate_in = native;
+    binary->last_gate_in = stream;
     sp_os_mutex_unlock(&binary->lock);
     __atomic_store_n(&signal->gate, gate, __ATOMIC_RELEASE);
     sp_gl_sync_unref(before);
@@ -102,7 +102,7 @@ static sp_status consume(sp_gl_signal *signal, sp_gl_sync *fence)
     sp_gl_place place;
     sp_status status = sp_gl_insert_host_wait(signal->semaphore, 0, fence, &place);
     if (status == SP_OK)
-        sp_gl_signal_set_gate(signal, fence, place.native);
+        sp_gl_signal_set_gate(signal, fence, place.stream);
     else if (place.inserted)
         return fail_without_gate(signal, status);
     else
@@ -187,10 +187,10 @@ static sp_status fail_wait_not_run(void)
 }
 
 /* In the stream of the last wait a new signal runs after it in any case. */
-static sp_status check_last_gate_locked(const sp_gl_semaphore *binary, const void *native)
+static sp_status check_last_gate_locked(const sp_gl_semaphore *binary, uint64_t stream)
 {
     const sp_gl_sync *gate = binary->last_gate;
-    if (!gate || binary->last_gate_in == native || sp_waiter_known_reached(&gate->base, 1))
+    if (!gate || binary->last_gate_in == stream || sp_waiter_known_reached(&gate->base, 1))
         return SP_OK;
     if (sp_gl_sync_has_failed(gate)) /* it never tells */
         return SP_OK;
@@ -228,12 +228,12 @@ static sp_status check_current_locked(const sp_gl_semaphore *binary)
                    "a signal of this binary semaphore is pending, and nobody waits for it yet");
 }
 
-sp_status sp_gl_binary_check_free(sp_gl_semaphore *binary, const void *native)
+sp_status sp_gl_binary_check_free(sp_gl_semaphore *binary, uint64_t stream)
 {
     sp_os_mutex_lock(&binary->lock);
     sp_status status = check_current_locked(binary);
     if (status == SP_OK)
-        status = check_last_gate_locked(binary, native);
+        status = check_last_gate_locked(binary, stream);
     sp_os_mutex_unlock(&binary->lock);
     return status;
 }

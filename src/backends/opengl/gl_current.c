@@ -16,6 +16,7 @@ sp_status sp_gl_group_join(sp_gl_context *context, sp_gl_context *share)
     sp_os_spin_lock(&group->lock);
     sp_ref_inc(&group->refs);
     context->group = group;
+    context->stream = ++group->streams;
     context->group_next = group->first;
     group->first = context;
     sp_os_spin_unlock(&group->lock);
@@ -40,14 +41,15 @@ void sp_gl_group_unref(sp_gl_group *group)
         free(group);
 }
 
-static bool group_has(sp_gl_group *group, const void *native)
+static uint64_t stream_in_group(sp_gl_group *group, const void *native)
 {
     sp_os_spin_lock(&group->lock);
     const sp_gl_context *at = group->first;
     while (at && (at->native != native || sp_gl_is_gone(at)))
         at = at->group_next;
+    uint64_t stream = at ? at->stream : 0;
     sp_os_spin_unlock(&group->lock);
-    return at != NULL;
+    return stream;
 }
 
 /* ---- Current ---- */
@@ -57,12 +59,12 @@ bool sp_gl_is_current(const sp_gl_context *context)
     return context->gl.get_current() == context->native;
 }
 
-void *sp_gl_shared_current(const sp_gl_context *context)
+uint64_t sp_gl_shared_current(const sp_gl_context *context)
 {
-    void *current = context->gl.get_current();
-    if (!current || (current != context->native && !group_has(context->group, current)))
-        return NULL;
-    return current;
+    const void *current = context->gl.get_current();
+    if (!current)
+        return 0;
+    return current == context->native ? context->stream : stream_in_group(context->group, current);
 }
 
 /* ---- Scopes ---- */
@@ -97,7 +99,6 @@ static sp_status enter_helper(sp_gl_context *context, sp_gl_purpose purpose, sp_
         return SP_ERROR_WRONG_CONTEXT;
     }
     scope->helped = true;
-    scope->native = context->gl.get_current();
     return SP_OK;
 }
 
@@ -119,8 +120,8 @@ sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_purpose purpose, sp_gl
         status = enter_helper(context, purpose, scope);
     if (status != SP_ERROR_WRONG_CONTEXT)
         return status;
-    scope->native = sp_gl_shared_current(context);
-    if (scope->native)
+    scope->stream = sp_gl_shared_current(context);
+    if (scope->stream)
         return SP_OK;
     if (purpose != SP_GL_TO_WAIT)
         status = enter_helper(context, purpose, scope);
@@ -129,7 +130,7 @@ sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_purpose purpose, sp_gl
 
 sp_gl_scope sp_gl_scope_here(sp_gl_context *context)
 {
-    return (sp_gl_scope){.context = context, .native = context->gl.get_current()};
+    return (sp_gl_scope){.context = context, .stream = context->stream};
 }
 
 void sp_gl_scope_leave(const sp_gl_scope *scope)

@@ -79,7 +79,7 @@ static sp_status insert_in_scope(sp_gl_scope *scope, const sp_gl_operation *wait
     sp_status status = sp_gl_insert_wait(wait);
     if (status != SP_OK)
         return status;
-    *place = (sp_gl_place){.inserted = true, .native = scope->native};
+    *place = (sp_gl_place){.inserted = true, .stream = scope->stream};
     status = sp_gl_sync_insert(fence, scope);
     return status == SP_OK ? check_not_given_up(start_ns) : status;
 }

@@ -82,12 +82,12 @@ struct sp_gl_semaphore {
     sp_os_mutex lock;
     /* With values */
     uint64_t minted;     /* under `order`: the largest value that we have signalled            */
-    void *minted_in;     /* under `order`: the native context whose stream has that signal     */
+    uint64_t minted_in;  /* under `order`: the stream that has that signal                     */
     sp_gl_sync *watches; /* by value, each a reference                                         */
     /* Binary */
     sp_gl_signal *current; /* the last signal that has points; not a reference                  */
     sp_gl_sync *last_gate; /* behind the last wait that we inserted; a reference, or NULL       */
-    void *last_gate_in;    /* the native context whose stream has it                            */
+    uint64_t last_gate_in; /* the stream that has it                                            */
 
     /* Under the context's lock: its list of semaphores, or of retired ones. */
     sp_gl_semaphore *next;
@@ -127,6 +127,7 @@ static inline bool sp_gl_has_values(const sp_gl_semaphore *semaphore)
 typedef struct sp_gl_group {
     uint32_t refs;
     uint32_t lock;
+    uint64_t streams; /* how many there were */
     sp_gl_context *first;
 } sp_gl_group;
 
@@ -144,6 +145,7 @@ struct sp_gl_context {
 
     sp_gl_group *group;
     sp_gl_context *group_next;
+    uint64_t stream; /* its number in the group: native contexts are made at the same place again */
 
     bool (*helper_enter)(void *user);
     void (*helper_leave)(void *user);
@@ -208,12 +210,12 @@ void sp_gl_group_leave(sp_gl_context *context);
 void sp_gl_group_unref(sp_gl_group *group);
 
 bool sp_gl_is_current(const sp_gl_context *context);
-/* The native context that is current if it is this one, or one that shares with it; else NULL. */
-void *sp_gl_shared_current(const sp_gl_context *context);
+/* The stream that is current if it is this context's, or that of one that shares with it; else 0. */
+uint64_t sp_gl_shared_current(const sp_gl_context *context);
 
 typedef struct sp_gl_scope {
     sp_gl_context *context; /* whose objects may be used                             */
-    void *native;           /* what is current now; of a helper this may be NULL     */
+    uint64_t stream;        /* that is current now; 0: a helper's, which may be any  */
     bool helped;            /* the helper was entered; else it was current anyway    */
     GLenum forgotten;       /* an error of the user's, to be logged at the end       */
 } sp_gl_scope;
@@ -330,8 +332,8 @@ const char *sp_gl_check_barriers(const sp_gl_barriers *barriers);
 
 /* Where a wait was inserted. */
 typedef struct sp_gl_place {
-    bool inserted; /* false: nowhere, and nothing was changed      */
-    void *native;  /* the native context of that stream, if known  */
+    bool inserted;   /* false: nowhere, and nothing was changed */
+    uint64_t stream; /* 0: the helper's                         */
 } sp_gl_place;
 
 /* Inserts a wait, and the fence behind it, where a host wait may. An error, or
@@ -347,14 +349,14 @@ sp_point sp_gl_timeline_make_point(sp_gl_semaphore *timeline, uint64_t value);
 
 sp_gl_signal *sp_gl_signal_make(sp_gl_semaphore *semaphore, uint32_t state); /* NULL: no memory */
 sp_point sp_gl_signal_point(sp_gl_signal *signal, uint32_t flags); /* takes the reference */
-/* The wait that used the signal up stands before `gate` in the stream of `native`. */
-void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, void *native);
+/* The wait that used the signal up stands before `gate` in the stream. */
+void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, uint64_t stream);
 /* That wait was inserted and nothing tells when it has run. */
 void sp_gl_signal_fail(sp_gl_signal *signal, const sp_error *error);
 /* Finds out whether the last wait has run, before the lock is taken: asking may enter the helper. */
 void sp_gl_binary_ask_last_gate(sp_gl_semaphore *binary);
-/* May a signal be inserted into the stream of `native`? */
-sp_status sp_gl_binary_check_free(sp_gl_semaphore *binary, const void *native);
+/* May a signal be inserted into the stream? */
+sp_status sp_gl_binary_check_free(sp_gl_semaphore *binary, uint64_t stream);
 /* One of ours was inserted, NULL: without a point. The current one gives way:
  * sp_oneshot_supersede(). */
 sp_oneshot *sp_gl_binary_set_current(sp_gl_semaphore *binary, sp_gl_signal *signal);

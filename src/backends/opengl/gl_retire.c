@@ -39,7 +39,7 @@ static void list_remove_locked(sp_gl_context *context, sp_gl_semaphore *semaphor
  * a release is no place to call the user. */
 static bool can_delete(const sp_gl_context *context)
 {
-    return sp_gl_shared_current(context) != NULL;
+    return sp_gl_shared_current(context) != 0;
 }
 
 static void delete_name(const sp_gl_context *context, uint32_t name)

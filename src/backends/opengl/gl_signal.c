@@ -60,7 +60,7 @@ static sp_status insert_order(const sp_gl_operation *signal)
     sp_gl_semaphore *semaphore = signal->semaphore;
     const sp_gl_operation before = {
         .scope = signal->scope, .semaphore = semaphore, .value = semaphore->minted};
-    if (!semaphore->minted_in || semaphore->minted_in == signal->scope->native ||
+    if (!semaphore->minted_in || semaphore->minted_in == signal->scope->stream ||
         sp_waiter_known_reached(&semaphore->base, semaphore->minted))
         return SP_OK;
     return sp_gl_insert_wait_ordered(&before);
@@ -77,7 +77,7 @@ static sp_status signal_value_ordered(sp_gl_operation *operation)
     if (status != SP_OK)
         return status;
     semaphore->minted = operation->value;
-    semaphore->minted_in = operation->scope->native;
+    semaphore->minted_in = operation->scope->stream;
     return SP_OK;
 }
 
@@ -95,7 +95,7 @@ static sp_status signal_binary_ordered(const sp_gl_operation *operation, sp_gl_s
                                        sp_oneshot **earlier)
 {
     sp_gl_semaphore *binary = operation->semaphore;
-    sp_status status = sp_gl_binary_check_free(binary, operation->scope->native);
+    sp_status status = sp_gl_binary_check_free(binary, operation->scope->stream);
     if (status == SP_OK)
         status = sp_gl_insert_signal_ordered(operation);
     if (status != SP_OK)

@@ -261,7 +261,7 @@ static sp_status insert_gates(const wait_list *list, sp_gl_scope *scope, size_t 
         if (status == SP_PENDING)
             status = sp_gl_fail_gone(item->gate->context);
         if (status == SP_OK)
-            sp_gl_signal_set_gate(item->signal, item->gate, scope->native);
+            sp_gl_signal_set_gate(item->signal, item->gate, scope->stream);
         else
             sp_gl_signal_fail(item->signal, sp_last_error());
         first = first == SP_OK ? status : first;
