@@ -13,7 +13,8 @@
  *     EGL tells of contexts of the API that eglBindAPI() set on that thread.
  *   - Points that the library makes are EGLSyncs where EGL has fence syncs: any thread may wait for
  *     them, with no context current. A GLsync can be waited for where its context, or one that
- *     shares with it, is current, or through the context's helper.
+ *     shares with it, is current, or through the context's helper: sp_poll() there may say PENDING
+ *     while another thread begins a wait for a semaphore in the helper.
  *   - Whatever a point stands for has been flushed when the point is made.
  *   - GL objects released on a thread without the context are deleted by the next call that has it
  *     current.
@@ -59,10 +60,10 @@ typedef struct sp_gl_context_desc {
     /* Optional: a context made before, with which this one shares objects. Borrowed for the call. */
     sp_gl_context *share;
     /* Optional, both or none: a further native context that shares objects with this one and that
-     * nobody else uses, so that GLsyncs and GL semaphores can be waited for on any thread. enter()
-     * makes it current on the calling thread, and says whether it could; leave() restores what was
-     * current before. Never called by two threads at once, nor nested; left again after a few GL
-     * calls that do not block. Neither may call this library. */
+     * nobody else uses, so that GLsyncs and GL semaphores can be waited for, and sync_files
+     * imported, on any thread. enter() makes it current on the calling thread, and says whether it
+     * could; leave() restores what was current before. Never called by two threads at once, nor
+     * nested; left again after a few GL calls. Neither may call this library. */
     bool (*helper_enter)(void *user);
     void (*helper_leave)(void *user);
     void *helper_user;
@@ -79,11 +80,14 @@ SP_API sp_status sp_gl_context_create(const sp_gl_context_desc *desc, sp_gl_cont
 
 /* Ends the library's use of the native context: deletes what was left to delete. Points stay valid:
  * those reached stay SP_OK, the others fail with INVALID_STATE, and releasing them calls no driver.
- * Semaphores can only be released then. Waits nothing for the GPU: GL keeps what its commands still
- * need. NULL is SP_OK.
+ * Semaphores can only be released then; those of contexts that share with it go on, whoever has
+ * signalled or waited for them. Waits not for the GPU, since GL keeps what its commands still need,
+ * but for calls into the driver, and of helper_enter() and helper_leave(), that other threads are in
+ * by way of points: none is made once this has returned. NULL is SP_OK.
  * Threads: the context, or one it shares with, is current; excludes every other call that takes it
  *   or one of its semaphores. Points may be used, waited for and released by other threads
  *   meanwhile.
+ * Blocking: so long as such calls last: 5 ms, or what the driver takes to begin a wait.
  * Returns: SP_OK; WRONG_CONTEXT: nothing was freed, make it current, or see sp_gl_context_lost();
  *   FORKED: memory and handles were freed. Since: 0.1 */
 SP_API sp_status sp_gl_context_destroy(sp_gl_context *context);
@@ -145,23 +149,25 @@ typedef struct sp_gl_sync_wrap_desc {
  * fence of this context will be reached; a fence of another context is the caller's to flush there.
  * Threads: the context is current.
  * Returns: SP_OK; INVALID_ARGUMENT (also: it is no sync of this context); WRONG_CONTEXT;
- *   NOT_SUPPORTED (no such syncs here); OUT_OF_MEMORY; DEVICE_LOST; FORKED. Since: 0.1 */
+ *   NOT_SUPPORTED (no such syncs here); OUT_OF_MEMORY; DEVICE_LOST; FORKED. On error: *out is
+ *   unchanged, and the sync is still the caller's. Since: 0.1 */
 SP_API sp_status sp_gl_sync_wrap(sp_gl_context *context, const sp_gl_sync_wrap_desc *desc,
                                  sp_point *out);
 
 /* A point from a sync_file (EGL_ANDROID_native_fence_sync). -1 is "already signalled": a point
  * that is reached. The fd is duplicated, or, if `adopt`, taken: closed on success.
- * Threads: any; no context needs to be current.
+ * Threads: the context, or one that shares with it, is current; any with a helper, and for -1.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_HANDLE: not an open sync_file, and not -1;
- *   NOT_SUPPORTED; SYSTEM (no free fd); OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED.
- *   On error the fd is still the caller's, and open. Since: 0.1 */
+ *   WRONG_CONTEXT; NOT_SUPPORTED; SYSTEM (no free fd); OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED.
+ *   On error *out is unchanged, and the fd is still the caller's, and open. Since: 0.1 */
 SP_API sp_status sp_gl_sync_import_fd(sp_gl_context *context, int fd, bool adopt, sp_point *out);
 
 /* A point made with SP_GL_EXPORTABLE, or imported from a sync_file, as a sync_file. It uses nothing
  * up: a fence sync serves any number of waits. Threads: any.
  * Ownership: *fd is a new handle, which the caller closes, or -1: already signalled.
  * Returns: SP_OK; INVALID_ARGUMENT; NOT_SUPPORTED (another kind of point, or not exportable);
- *   SYSTEM; BACKEND; the point's failure; FORKED. On error: *fd is unchanged. Since: 0.1 */
+ *   SYSTEM (no free fd); OUT_OF_MEMORY; BACKEND; DEVICE_LOST; INVALID_STATE: its context was
+ *   destroyed; another failure of the point; FORKED. On error: *fd is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_point_export_sync_fd(const sp_point *point, int *fd);
 
 /* ---- Semaphores: points of kind SP_KIND_OPENGL ---------------------------------------------
@@ -171,7 +177,11 @@ SP_API sp_status sp_gl_point_export_sync_fd(const sp_point *point, int *fd);
  * stands still until the signal, so do not wait there for what the same context signals later. A
  * wait whose time runs out stays inserted; the next one goes on with it. Such waits run one after
  * the other: one for value 7 that was begun after one for 9 is noticed at 9. sp_poll() inserts
- * nothing: it is PENDING until a wait has begun, but for values that this context signalled.
+ * nothing: it is PENDING until such a wait has begun, but for values that this library signalled.
+ *
+ * A semaphore depends on the context that it was imported with, and on none of those that share with
+ * it. A wait for a value whose fence the driver refuses or lets fail ends with INVALID_STATE, and the
+ * semaphore has not failed; one signal of a binary has.
  */
 
 /* Objects whose memory the semaphore hands over. The other API's side needs the same list. */
@@ -237,8 +247,9 @@ SP_API sp_status sp_gl_timeline_point(sp_gl_semaphore *semaphore, uint64_t value
  * point of the semaphore that nobody has waited for becomes INVALID_STATE. Any thread.
  * Ownership: *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, one with values, other flags); INVALID_STATE if a signal
- *   of our own is pending, or the context was destroyed; OUT_OF_MEMORY; DEVICE_LOST; FORKED.
- * Since: 0.1 */
+ *   of our own is pending and nobody waits for it yet, if another thread is just inserting a wait
+ *   for the earlier point, or if the context was destroyed; OUT_OF_MEMORY; DEVICE_LOST; FORKED.
+ *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_binary_point(sp_gl_semaphore *semaphore, uint32_t flags, sp_point *out);
 
 /* ---- Waits and signals on the device ------------------------------------------------------- */
@@ -248,11 +259,13 @@ SP_API sp_status sp_gl_binary_point(sp_gl_semaphore *semaphore, uint32_t flags, 
  * signalling are one step under the semaphore's lock, and the signal waits for an earlier one from
  * another context, so that the value never goes back. Binary: `value` is 0.
  * Threads: the context is current. `barriers` is optional, and borrowed for the call.
- * `out` is optional; without it a binary's signal is the other side's to wait for.
- * Returns: SP_OK; INVALID_ARGUMENT (also a value that does not increase); WRONG_CONTEXT;
- *   INVALID_STATE (binary: a signal is pending and nobody waits for it yet, or its wait, in another
- *   context's stream, has not run; no value is left); OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED.
- *   On error: *out is unchanged. Since: 0.1 */
+ * `out` is optional; without it a binary's signal is the other side's to wait for. Releasing its
+ * last point without a wait leaves it to the other side, too: a later signal is accepted then.
+ * Returns: SP_OK; INVALID_ARGUMENT (also a value that does not increase); WRONG_CONTEXT (also: the
+ *   semaphore is of a context that shares nothing with this one); INVALID_STATE (binary: a signal
+ *   has a point and nobody waits for it yet, or its wait is just being inserted, or, in another
+ *   context's stream, has not run; no value is left; the semaphore's context was destroyed);
+ *   OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED. On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_semaphore *semaphore,
                                                 uint64_t value, const sp_gl_barriers *barriers,
                                                 sp_point *out);
@@ -261,15 +274,19 @@ SP_API sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_se
  * such, or one that needs no wait (NOOP, CPU, or known reached: SP_OK without a call). A binary's
  * signal is claimed: used up by this wait.
  * `barriers` is optional, borrowed for the call, and goes with the last semaphore that is waited
- * for. With it, a point of a semaphore with values is waited for even if it is known reached.
+ * for. With it, semaphores with values are waited for even where they are known reached, and there
+ * must be one to wait for. Without a buffer or texture in it, it counts as NULL.
  * Threads: the context is current.
  * Returns: SP_OK; NOT_SUBMITTED (a binary whose signal is not known to be submitted; a slot that
- *   is not set): nothing was called; INVALID_STATE (binary: claimed by another wait);
+ *   is not set): nothing was called; INVALID_STATE (binary: claimed by another wait; the point's
+ *   context was destroyed);
  *   WRONG_CONTEXT (also: the point is of a context that shares nothing with this one);
  *   BACKEND_MISMATCH (a point of another API); DEVICE_MISMATCH (an EGLSync of another display);
- *   NOT_SUPPORTED (an EGLSync, and the display cannot wait for one on the device);
+ *   NOT_SUPPORTED (an EGLSync, and the display cannot wait for one on the device; barriers, and no
+ *   semaphore to wait for; a carrier);
  *   INVALID_ARGUMENT; OUT_OF_MEMORY; FAILED or another failure of the point; BACKEND; DEVICE_LOST;
- *   FORKED. On BACKEND or DEVICE_LOST some of a chain's waits may be inserted. Since: 0.1 */
+ *   FORKED. On BACKEND, OUT_OF_MEMORY or DEVICE_LOST some of a chain's waits may be inserted.
+ * Since: 0.1 */
 SP_API sp_status sp_gl_context_wait(sp_gl_context *context, const sp_point *point,
                                     const sp_gl_barriers *barriers);
 

@@ -246,6 +246,10 @@ sp_status sp_point_check(const sp_point *point, sp_waiter **waiter);
  * the first status that is not SP_OK and returns it. NOT_SUBMITTED for an unset slot. */
 sp_status sp_point_visit_leaves(const sp_point *point,
                                 sp_status (*visit)(void *user, const sp_point *leaf), void *user);
+/* The same, also for those that are known reached. */
+sp_status sp_point_visit_all_leaves(const sp_point *point,
+                                    sp_status (*visit)(void *user, const sp_point *leaf),
+                                    void *user);
 
 /* ---- Chains and slots (chain.c, slot.c) ---- */
 

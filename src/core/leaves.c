@@ -14,6 +14,7 @@
 typedef struct walk {
     sp_status (*visit)(void *user, const sp_point *leaf);
     void *user;
+    bool reached_too;
     /* A hash set of the shared parts that were walked. */
     const sp_waiter **seen;
     size_t seen_count;
@@ -80,7 +81,9 @@ static sp_status walk_parts(walk *self, const sp_point *point)
 
 static sp_status walk_point(walk *self, const sp_point *point)
 {
-    if (!point->waiter || sp_waiter_known_reached(point->waiter, sp_point_target(point)))
+    if (!point->waiter)
+        return SP_OK;
+    if (!self->reached_too && sp_waiter_known_reached(point->waiter, sp_point_target(point)))
         return SP_OK;
     sp_status failed = sp_waiter_check_failed(point->waiter, sp_point_target(point));
     if (failed != SP_OK)
@@ -90,13 +93,25 @@ static sp_status walk_point(walk *self, const sp_point *point)
     return self->visit(self->user, point);
 }
 
-sp_status sp_point_visit_leaves(const sp_point *point,
-                                sp_status (*visit)(void *user, const sp_point *leaf), void *user)
+static sp_status visit_leaves(const sp_point *point, walk self)
 {
-    walk self = {.visit = visit, .user = user, .capacity = SEEN_ON_STACK};
+    self.capacity = SEEN_ON_STACK;
     self.seen = self.few;
     sp_status status = walk_point(&self, point);
     if (self.seen != self.few)
         free(self.seen);
     return status;
+}
+
+sp_status sp_point_visit_leaves(const sp_point *point,
+                                sp_status (*visit)(void *user, const sp_point *leaf), void *user)
+{
+    return visit_leaves(point, (walk){.visit = visit, .user = user});
+}
+
+sp_status sp_point_visit_all_leaves(const sp_point *point,
+                                    sp_status (*visit)(void *user, const sp_point *leaf),
+                                    void *user)
+{
+    return visit_leaves(point, (walk){.visit = visit, .user = user, .reached_too = true});
 }

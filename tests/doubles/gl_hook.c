@@ -25,7 +25,7 @@ static rule any_step;
 static bool context_lost;
 static char hidden[128];
 static gl_hook_function replacements[GL_HOOK_COUNT];
-static GLenum next_gl_error;
+static GLenum gl_errors[4]; /* the oldest first, each once, as GL keeps them */
 static _Thread_local EGLint next_egl_error;
 static int live_syncs, live_semaphores;
 
@@ -84,7 +84,12 @@ bool gl_hook_gl_step(gl_hook_id id)
 
 void gl_hook_set_gl_error(GLenum error)
 {
-    __atomic_store_n(&next_gl_error, error, __ATOMIC_SEQ_CST);
+    unsigned at = 0;
+    pthread_mutex_lock(&mutex);
+    while (at + 1 < COUNT_OF(gl_errors) && gl_errors[at] && gl_errors[at] != error)
+        at++;
+    gl_errors[at] = error;
+    pthread_mutex_unlock(&mutex);
 }
 
 void gl_hook_set_egl_error(EGLint error)
@@ -94,7 +99,12 @@ void gl_hook_set_egl_error(EGLint error)
 
 GLenum gl_hook_take_gl_error(void)
 {
-    return __atomic_exchange_n(&next_gl_error, GL_NO_ERROR, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&mutex);
+    GLenum oldest = gl_errors[0];
+    memmove(gl_errors, gl_errors + 1, sizeof(gl_errors) - sizeof(gl_errors[0]));
+    gl_errors[COUNT_OF(gl_errors) - 1] = GL_NO_ERROR;
+    pthread_mutex_unlock(&mutex);
+    return oldest;
 }
 
 EGLint gl_hook_take_egl_error(void)
@@ -133,9 +143,9 @@ void gl_hook_heal(void)
     pthread_mutex_lock(&mutex);
     memset(rules, 0, sizeof(rules));
     any_step = (rule){0};
+    memset(gl_errors, 0, sizeof(gl_errors));
     pthread_mutex_unlock(&mutex);
     gl_hook_lose_context(false);
-    gl_hook_set_gl_error(GL_NO_ERROR);
 }
 
 /* ---- Counts ---- */

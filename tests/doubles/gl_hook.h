@@ -84,7 +84,8 @@ void gl_hook_fail_step(gl_hook_error error, unsigned skip);
 void gl_hook_lose_context(bool lost);
 /* No failure is to come any more. */
 void gl_hook_heal(void);
-/* For replacements: what glGetError() and eglGetError() say next. */
+/* For replacements, and for errors of the user's: what glGetError() says after those that are
+ * pending already, and what eglGetError() says next. */
 void gl_hook_set_gl_error(GLenum error);
 void gl_hook_set_egl_error(EGLint error);
 

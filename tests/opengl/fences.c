@@ -173,6 +173,19 @@ TEST(wrap_an_EGLSync)
     finish();
 }
 
+TEST(wrap_when_the_context_is_lost)
+{
+    start();
+    EGLSyncKHR sync = gl.egl.CreateSyncKHR(gl.display, EGL_SYNC_FENCE_KHR, NULL);
+    sp_point marked = test_marked_point(), out = marked;
+    gl_hook_lose_context(true);
+    CHECK_ERROR(wrap(sync, gl.display, true, &out), SP_ERROR_DEVICE_LOST);
+    CHECK(test_same_point(&out, &marked));
+    CHECK_STATUS(sp_gl_context_destroy(context), SP_OK);
+    gl.egl.DestroySyncKHR(gl.display, sync);
+    close_gl();
+}
+
 TEST(wrap_what_the_context_does_not_have)
 {
     start_with_glsyncs(false);
@@ -263,7 +276,7 @@ TEST(failing_GLsyncs)
 
 /* ---- The user's own GL errors ---- */
 
-static unsigned warnings;
+static unsigned warnings; /* about GL_INVALID_ENUM */
 
 static void count_warning(void *user, sp_log_level level, const char *message)
 {
@@ -271,7 +284,7 @@ static void count_warning(void *user, sp_log_level level, const char *message)
     warnings += level == SP_LOG_WARN && strstr(message, "0x0500") != NULL;
 }
 
-TEST(errors_of_the_user_are_logged_not_ours)
+static void start_with_a_log(void)
 {
     open_gl();
     gl_hook_hide_extensions(" EGL_KHR_fence_sync ");
@@ -279,6 +292,43 @@ TEST(errors_of_the_user_are_logged_not_ours)
     sp_gl_context_desc desc = context_desc();
     desc.log.fn = count_warning;
     CHECK_STATUS(sp_gl_context_create(&desc, &context), SP_OK);
+}
+
+TEST(errors_of_the_user_are_no_failure_of_a_fence)
+{
+    start_with_a_log();
+    sp_point marked = test_marked_point(), out = marked;
+    gl_hook_set_gl_error(GL_INVALID_ENUM);
+    gl_hook_fail(GL_HOOK_glFenceSync, GL_HOOK_NO_MEMORY, 0, 1);
+    CHECK_ERROR(sp_gl_context_signal(context, 0, &out), SP_ERROR_OUT_OF_MEMORY);
+    CHECK(test_same_point(&out, &marked));
+    CHECK_EQUAL(warnings, 1);
+    sp_point point = signal_point();
+    gl_hook_set_gl_error(GL_INVALID_ENUM);
+    gl_hook_fail(GL_HOOK_glClientWaitSync, GL_HOOK_NO_MEMORY, 0, 1);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_OUT_OF_MEMORY);
+    CHECK_EQUAL(warnings, 2);
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    sp_point_unref(&point);
+    finish();
+}
+
+TEST(errors_of_the_user_hide_no_lost_context)
+{
+    start_with_a_log();
+    sp_point point = signal_point();
+    gl_hook_set_gl_error(GL_INVALID_ENUM);
+    gl_hook_lose_context(true);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_DEVICE_LOST);
+    CHECK_EQUAL(warnings, 1);
+    sp_point_unref(&point);
+    CHECK_STATUS(sp_gl_context_destroy(context), SP_OK);
+    close_gl();
+}
+
+TEST(errors_of_the_user_are_logged_not_ours)
+{
+    start_with_a_log();
     gl_hook_withhold(true);
     sp_point point = signal_point();
     gl.call.BindBuffer(0x1234, 0); /* GL_INVALID_ENUM */

@@ -26,6 +26,10 @@ static EGLSyncKHR EGLAPIENTRY create(EGLDisplay display, EGLenum type, const EGL
 {
     if (type != EGL_SYNC_NATIVE_FENCE_ANDROID)
         return gl_hook_real.eglCreateSyncKHR(display, type, attributes);
+    if (gl_hook_real.eglGetCurrentContext() == EGL_NO_CONTEXT) { /* as Mesa */
+        gl_hook_set_egl_error(EGL_BAD_MATCH);
+        return EGL_NO_SYNC_KHR;
+    }
     native_sync *made = malloc(sizeof(*made));
     assert_non_null(made);
     bool given = attributes && attributes[0] == EGL_SYNC_NATIVE_FENCE_FD_ANDROID;
@@ -72,15 +76,22 @@ static EGLint EGLAPIENTRY dup_fd(EGLDisplay display, EGLSync sync)
     return dup(self->fd);
 }
 
-static void start_native(void)
+static void start_native_with(bool helped)
 {
     open_gl();
+    if (helped)
+        with_helper();
     gl_hook_add_egl_extensions("EGL_ANDROID_native_fence_sync");
     GL_HOOK_REPLACE(PFNEGLDUPNATIVEFENCEFDANDROIDPROC, eglDupNativeFenceFDANDROID, dup_fd);
     open_library();
     GL_HOOK_REPLACE(PFNEGLCREATESYNCKHRPROC, eglCreateSyncKHR, create);
     GL_HOOK_REPLACE(PFNEGLDESTROYSYNCPROC, eglDestroySync, destroy);
     GL_HOOK_REPLACE(PFNEGLCLIENTWAITSYNCPROC, eglClientWaitSync, client_wait);
+}
+
+static void start_native(void)
+{
+    start_native_with(false);
 }
 
 static sp_point import_fd(int fd, bool adopt)
@@ -97,15 +108,6 @@ static int export_fd(const sp_point *point)
     return fd;
 }
 
-static void import_and_wait(void *user)
-{
-    sp_point point = import_fd(*(int *)user, false);
-    CHECK_STATUS(sp_poll(&point), SP_PENDING);
-    sync_fd_signal(*(int *)user);
-    CHECK_STATUS(sp_wait(&point), SP_OK);
-    sp_point_unref(&point);
-}
-
 TEST_NEEDING(a_sync_file_in, WITH_DOUBLES)
 {
     start_native();
@@ -120,11 +122,53 @@ TEST_NEEDING(a_sync_file_in, WITH_DOUBLES)
     CHECK(census_is_open(fd));
     close(fd);
     fd = sync_fd_make();
-    run_elsewhere(import_and_wait, &fd); /* no context needs to be current */
     point = import_fd(fd, true);
     CHECK(!census_is_open(fd));
     sp_point_unref(&point);
     CHECK_HANDLES(before);
+    finish();
+}
+
+static void import_and_wait(void *user)
+{
+    sp_point point = import_fd(*(int *)user, false);
+    CHECK_STATUS(sp_poll(&point), SP_PENDING);
+    sync_fd_signal(*(int *)user);
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    CHECK(gl.egl.GetCurrentContext() == EGL_NO_CONTEXT);
+    sp_point_unref(&point);
+}
+
+TEST_NEEDING(a_sync_file_in_through_the_helper, WITH_DOUBLES)
+{
+    start_native_with(true);
+    int fd = sync_fd_make();
+    run_elsewhere(import_and_wait, &fd);
+    CHECK_EQUAL(gl_helper_entered, 1);
+    close(fd);
+    finish();
+}
+
+static void import_in_vain(void *user)
+{
+    sp_point marked = test_marked_point(), out = marked;
+    CHECK_ERROR(sp_gl_sync_import_fd(context, *(int *)user, true, &out), SP_ERROR_WRONG_CONTEXT);
+    CHECK(test_same_point(&out, &marked));
+    out = import_fd(-1, false); /* makes no sync */
+    CHECK_STATUS(sp_poll(&out), SP_OK);
+    sp_point_unref(&out);
+}
+
+TEST_NEEDING(G2_a_sync_file_needs_a_context_or_a_helper, WITH_DOUBLES)
+{
+    start_native();
+    int fd = sync_fd_make();
+    unsigned before = census_open_handles(), steps = gl_hook_steps();
+    run_elsewhere(import_in_vain, &fd);
+    CHECK_EQUAL(gl_hook_steps(), steps);
+    CHECK_HANDLES(before);
+    CHECK(census_is_open(fd));
+    close(fd);
     finish();
 }
 

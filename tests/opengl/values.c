@@ -109,6 +109,20 @@ TEST_NEEDING(d3d12_fence_values_of_ours, WITH_DOUBLES)
     check_signals(SP_GL_SEMAPHORE_D3D12_FENCE);
 }
 
+TEST_NEEDING(a_value_signalled_without_a_point_is_seen, WITH_DOUBLES)
+{
+    sp_gl_semaphore *timeline = start_values(SP_GL_SEMAPHORE_TIMELINE);
+    sp_point three = value_point(timeline, 3), four = value_point(timeline, 4);
+    CHECK_STATUS(sp_poll(&three), SP_PENDING);
+    CHECK_STATUS(sp_gl_context_signal_semaphore(context, timeline, 3, NULL, NULL), SP_OK);
+    CHECK_STATUS(sp_poll(&three), SP_OK);
+    CHECK_STATUS(sp_poll(&four), SP_PENDING);
+    CHECK_EQUAL(gl_hook_calls(GL_HOOK_glWaitSemaphoreEXT), 0);
+    sp_point_unref(&three);
+    sp_point_unref(&four);
+    end(timeline);
+}
+
 TEST_NEEDING(a_failed_signal_gives_its_value_back, WITH_DOUBLES)
 {
     static const gl_hook_id calls[] = {GL_HOOK_glSemaphoreParameterui64vEXT,
@@ -270,5 +284,79 @@ TEST_NEEDING(barriers_of_a_timeline_that_is_reached, WITH_DOUBLES)
     CHECK_EQUAL(gl_hook_calls(GL_HOOK_glWaitSemaphoreEXT), 1);
     CHECK_EQUAL(gl_play_last_buffers, 1);
     sp_point_unref(&point);
+    end(timeline);
+}
+
+static const sp_gl_barriers one_buffer = {
+    .size = sizeof(one_buffer), .buffers = (const uint32_t[]){1}, .buffer_count = 1};
+
+static void check_handed_over(const sp_point *point)
+{
+    unsigned before = gl_hook_calls(GL_HOOK_glWaitSemaphoreEXT);
+    gl_play_last_buffers = 0;
+    CHECK_STATUS(sp_gl_context_wait(context, point, &one_buffer), SP_OK);
+    CHECK_EQUAL(gl_hook_calls(GL_HOOK_glWaitSemaphoreEXT), before + 1);
+    CHECK_EQUAL(gl_play_last_buffers, 1);
+}
+
+TEST_NEEDING(barriers_of_what_is_reached_in_chains_and_slots, WITH_DOUBLES)
+{
+    sp_gl_semaphore *timeline = start_values(SP_GL_SEMAPHORE_TIMELINE);
+    sp_slot *slot = NULL;
+    sp_point value = signal_semaphore(timeline, 0), fence = signal_point();
+    sp_point chain = {0}, promise = {0};
+    CHECK_STATUS(sp_chain(&value, &fence, &chain), SP_OK);
+    CHECK_STATUS(sp_slot_create(&slot), SP_OK);
+    CHECK_STATUS(sp_slot_set(slot, &chain), SP_OK);
+    CHECK_STATUS(sp_slot_point(slot, &promise), SP_OK);
+    CHECK_STATUS(sp_wait(&value), SP_OK);
+    check_handed_over(&chain); /* a reached leaf, and then all of it is reached */
+    CHECK_STATUS(sp_wait(&chain), SP_OK);
+    check_handed_over(&chain);
+    CHECK_STATUS(sp_wait(&promise), SP_OK);
+    check_handed_over(&promise);
+    sp_point_unref(&promise);
+    sp_slot_destroy(slot);
+    sp_point_unref(&chain);
+    sp_point_unref(&fence);
+    sp_point_unref(&value);
+    end(timeline);
+}
+
+/* They are not dropped in silence. */
+static void check_no_barriers(const sp_point *point, sp_status without)
+{
+    const sp_gl_barriers nothing = {.size = sizeof(nothing)};
+    unsigned before = gl_hook_steps();
+    CHECK_ERROR(sp_gl_context_wait(context, point, &one_buffer), SP_ERROR_NOT_SUPPORTED);
+    CHECK_EQUAL(gl_hook_calls(GL_HOOK_eglWaitSync), 0);
+    CHECK_EQUAL(gl_hook_calls(GL_HOOK_glWaitSemaphoreEXT), 0);
+    CHECK(gl_hook_steps() <= before + 1); /* it may look */
+    CHECK_STATUS(sp_gl_context_wait(context, point, &nothing), without);
+}
+
+static EGLBoolean EGLAPIENTRY wait_for_played(EGLDisplay display, EGLSync sync, EGLint flags)
+{
+    (void)display;
+    (void)sync;
+    (void)flags;
+    return EGL_TRUE;
+}
+
+TEST_NEEDING(barriers_where_no_semaphore_is, WITH_DOUBLES)
+{
+    sp_gl_semaphore *timeline = start_values(SP_GL_SEMAPHORE_TIMELINE);
+    const sp_point noop = sp_point_noop();
+    check_no_barriers(&noop, SP_OK);
+    sp_point fence = signal_point();
+    CHECK_STATUS(sp_wait(&fence), SP_OK);
+    check_no_barriers(&fence, SP_OK);
+    sp_point_unref(&fence);
+    gl_play_hold(true);
+    fence = signal_point();
+    GL_HOOK_REPLACE(PFNEGLWAITSYNCPROC, eglWaitSync, wait_for_played);
+    check_no_barriers(&fence, SP_OK);
+    gl_play_hold(false);
+    sp_point_unref(&fence);
     end(timeline);
 }

@@ -43,7 +43,7 @@ sp_point sp_gl_signal_point(sp_gl_signal *signal, uint32_t flags)
     };
 }
 
-void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, void *native)
+void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, uint64_t stream)
 {
     sp_gl_semaphore *binary = signal->semaphore;
     sp_waiter_ref(&gate->base);
@@ -51,7 +51,7 @@ void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, void *native)
     sp_os_mutex_lock(&binary->lock);
     sp_gl_sync *before = binary->last_gate;
     binary->last_gate = gate;
-    binary->last_gate_in = native;
+    binary->last_gate_in = stream;
     sp_os_mutex_unlock(&binary->lock);
     __atomic_store_n(&signal->gate, gate, __ATOMIC_RELEASE);
     sp_gl_sync_unref(before);
@@ -62,13 +62,20 @@ void sp_gl_signal_fail(sp_gl_signal *signal, const sp_error *error)
     sp_waiter_fail(&signal->oneshot.base, 0, error);
 }
 
+static sp_status probe_gone(sp_gl_signal *signal, uint64_t value, uint64_t *reached)
+{
+    const sp_waiter *waiter = &signal->oneshot.base;
+    sp_status status = sp_gl_answer_gone(signal->semaphore->context, waiter, value);
+    *reached = status == SP_OK;
+    return status == SP_PENDING ? SP_OK : status;
+}
+
 static sp_status signal_probe(sp_waiter *waiter, uint64_t value, uint64_t *reached)
 {
-    (void)value;
     sp_gl_signal *signal = sp_gl_signal_of(waiter);
     *reached = 0;
     if (sp_gl_is_gone(signal->semaphore->context))
-        return sp_gl_fail_gone(signal->semaphore->context);
+        return probe_gone(signal, value, reached);
     if (state_of(signal) == SP_ONESHOT_UNSUBMITTED)
         return SP_NOT_SUBMITTED;
     sp_gl_sync *gate = gate_of(signal);
@@ -81,28 +88,36 @@ static sp_status signal_probe(sp_waiter *waiter, uint64_t value, uint64_t *reach
 
 /* ---- Waiting on the host ---- */
 
+/* The wait is in the stream, the fence is not. */
+static sp_status fail_without_gate(sp_gl_signal *signal, sp_status status)
+{
+    if (status < 0)
+        sp_gl_signal_fail(signal, sp_last_error());
+    return status; /* else sp_gl_context_destroy() does that */
+}
+
 /* The signal is claimed for this. */
 static sp_status consume(sp_gl_signal *signal, sp_gl_sync *fence)
 {
-    void *native;
-    sp_status status = sp_gl_insert_host_wait(signal->semaphore, 0, fence, &native);
-    if (status == SP_OK) {
-        sp_gl_signal_set_gate(signal, fence, native);
-    } else if (native) { /* the wait is in the stream, the fence is not */
-        sp_gl_signal_fail(signal, sp_last_error());
-    } else {
+    sp_gl_place place;
+    sp_status status = sp_gl_insert_host_wait(signal->semaphore, 0, fence, &place);
+    if (status == SP_OK)
+        sp_gl_signal_set_gate(signal, fence, place.stream);
+    else if (place.inserted)
+        return fail_without_gate(signal, status);
+    else
         sp_oneshot_unclaim(&signal->oneshot);
-    }
     return status;
 }
 
 /* Claims the signal and inserts the wait that uses it up. SP_OK also if another thread did. */
 static sp_status start_wait(sp_gl_signal *signal)
 {
-    sp_gl_sync *fence = sp_gl_sync_make(signal->semaphore->context);
-    if (!fence)
-        return SP_ERROR_OUT_OF_MEMORY;
-    sp_status status = sp_oneshot_claim_or_join(&signal->oneshot);
+    sp_gl_sync *fence;
+    sp_status status = sp_gl_sync_make(signal->semaphore->context, &fence);
+    if (status != SP_OK)
+        return status;
+    status = sp_oneshot_claim_or_join(&signal->oneshot);
     if (status == SP_OK)
         status = consume(signal, fence);
     else if (status == SP_PENDING)
@@ -112,22 +127,27 @@ static sp_status start_wait(sp_gl_signal *signal)
     return status < 0 ? sp_fail_with(&error) : status;
 }
 
-static sp_status signal_block(sp_waiter *waiter, uint64_t value, uint64_t deadline_ns)
+static sp_status wait_for_gate(sp_gl_signal *signal, uint64_t deadline_ns)
 {
-    (void)value;
-    sp_gl_signal *signal = sp_gl_signal_of(waiter);
-    uint32_t state = state_of(signal);
-    sp_status status = sp_gl_check(signal->semaphore->context);
-    if (status != SP_OK)
-        return status;
-    if (state == SP_ONESHOT_UNSUBMITTED)
-        return sp_oneshot_wait_for_mark(&signal->oneshot, deadline_ns);
-    if (state == SP_ONESHOT_SUBMITTED)
+    sp_status status = SP_OK;
+    if (state_of(signal) == SP_ONESHOT_SUBMITTED)
         status = start_wait(signal);
     if (status != SP_OK)
         return status;
     sp_gl_sync *gate = gate_of(signal);
     return gate ? sp_gl_sync_block(gate, deadline_ns) : SP_TIMEOUT; /* another thread inserts it */
+}
+
+static sp_status signal_block(sp_waiter *waiter, uint64_t value, uint64_t deadline_ns)
+{
+    sp_gl_signal *signal = sp_gl_signal_of(waiter);
+    const sp_gl_context *context = signal->semaphore->context;
+    if (!sp_gl_is_gone(context) && state_of(signal) == SP_ONESHOT_UNSUBMITTED)
+        return sp_oneshot_wait_for_mark(&signal->oneshot, deadline_ns);
+    sp_status status =
+        sp_gl_is_gone(context) ? SP_ERROR_INVALID_STATE : wait_for_gate(signal, deadline_ns);
+    bool gone = status < 0 && sp_gl_is_gone(context);
+    return gone ? sp_gl_answer_gone(context, waiter, value) : status;
 }
 
 /* ---- The end of a signal ---- */
@@ -167,10 +187,12 @@ static sp_status fail_wait_not_run(void)
 }
 
 /* In the stream of the last wait a new signal runs after it in any case. */
-static sp_status check_last_gate_locked(const sp_gl_semaphore *binary, const void *native)
+static sp_status check_last_gate_locked(const sp_gl_semaphore *binary, uint64_t stream)
 {
     const sp_gl_sync *gate = binary->last_gate;
-    if (!gate || binary->last_gate_in == native || sp_waiter_known_reached(&gate->base, 1))
+    if (!gate || binary->last_gate_in == stream || sp_waiter_known_reached(&gate->base, 1))
+        return SP_OK;
+    if (sp_gl_sync_has_failed(gate)) /* it never tells */
         return SP_OK;
     return fail_wait_not_run();
 }
@@ -206,17 +228,29 @@ static sp_status check_current_locked(const sp_gl_semaphore *binary)
                    "a signal of this binary semaphore is pending, and nobody waits for it yet");
 }
 
-sp_status sp_gl_binary_check_free_locked(sp_gl_semaphore *binary, const void *native)
+sp_status sp_gl_binary_check_free(sp_gl_semaphore *binary, uint64_t stream)
 {
+    sp_os_mutex_lock(&binary->lock);
     sp_status status = check_current_locked(binary);
-    return status == SP_OK ? check_last_gate_locked(binary, native) : status;
+    if (status == SP_OK)
+        status = check_last_gate_locked(binary, stream);
+    sp_os_mutex_unlock(&binary->lock);
+    return status;
 }
 
-sp_oneshot *sp_gl_binary_supersede_locked(sp_gl_semaphore *binary)
+static sp_oneshot *set_current_locked(sp_gl_semaphore *binary, sp_gl_signal *next)
 {
     sp_gl_signal *current = binary->current;
-    binary->current = NULL;
+    binary->current = next;
     return sp_oneshot_supersede(current ? &current->oneshot : NULL);
+}
+
+sp_oneshot *sp_gl_binary_set_current(sp_gl_semaphore *binary, sp_gl_signal *signal)
+{
+    sp_os_mutex_lock(&binary->lock);
+    sp_oneshot *earlier = set_current_locked(binary, signal);
+    sp_os_mutex_unlock(&binary->lock);
+    return earlier;
 }
 
 /* Makes `next` the semaphore's signal. *earlier: one that never completes now, as a reference. */
@@ -224,10 +258,8 @@ static sp_status replace_current(sp_gl_semaphore *binary, sp_gl_signal *next, sp
 {
     sp_os_mutex_lock(&binary->lock);
     sp_status status = check_current_locked(binary);
-    if (status == SP_OK) {
-        *earlier = sp_gl_binary_supersede_locked(binary);
-        binary->current = next;
-    }
+    if (status == SP_OK)
+        *earlier = set_current_locked(binary, next);
     sp_os_mutex_unlock(&binary->lock);
     return status;
 }

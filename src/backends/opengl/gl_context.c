@@ -61,10 +61,8 @@ static void free_context(sp_gl_context *context)
     sp_pool_empty(&context->signals);
     sp_pool_empty(&context->syncs);
     sp_gl_group_unref(context->group);
-    if (!sp_gl_is_forked(context)) {
-        sp_os_mutex_fini(&context->helper_lock);
+    if (!sp_gl_is_forked(context))
         sp_os_mutex_fini(&context->lock);
-    }
     free(context);
 }
 
@@ -95,11 +93,6 @@ static sp_gl_context *allocate(void)
     if (!context)
         return NULL;
     if (!sp_os_mutex_init(&context->lock)) {
-        free(context);
-        return NULL;
-    }
-    if (!sp_os_mutex_init(&context->helper_lock)) {
-        sp_os_mutex_fini(&context->lock);
         free(context);
         return NULL;
     }
@@ -148,6 +141,15 @@ sp_status sp_gl_context_create(const sp_gl_context_desc *desc, sp_gl_context **o
 
 /* ---- The end ---- */
 
+/* From here on no call of another thread goes into the driver for the context's objects. */
+static void end_calls(sp_gl_context *context)
+{
+    sp_backoff backoff = {0};
+    sp_gl_note_gone(context, SP_GL_ENDING);
+    while (__atomic_load_n(&context->calls, __ATOMIC_SEQ_CST) != 0)
+        sp_backoff_sleep(&backoff, UINT64_MAX);
+}
+
 sp_status sp_gl_context_destroy(sp_gl_context *context)
 {
     if (!context)
@@ -156,9 +158,9 @@ sp_status sp_gl_context_destroy(sp_gl_context *context)
         sp_gl_context_unref(context);
         return sp_fail_forked();
     }
-    bool lost = (sp_load32(&context->gone) & SP_GL_LOST) != 0;
-    if (!lost && !sp_gl_shared_current(context))
+    if (!sp_gl_is_lost(context) && !sp_gl_shared_current(context))
         return fail_not_current("sp_gl_context_destroy", ", or one that shares objects with it,");
+    end_calls(context);
     sp_gl_end_objects(context);
     sp_gl_group_leave(context);
     sp_gl_context_unref(context);

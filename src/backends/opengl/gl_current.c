@@ -16,6 +16,7 @@ sp_status sp_gl_group_join(sp_gl_context *context, sp_gl_context *share)
     sp_os_spin_lock(&group->lock);
     sp_ref_inc(&group->refs);
     context->group = group;
+    context->stream = ++group->streams;
     context->group_next = group->first;
     group->first = context;
     sp_os_spin_unlock(&group->lock);
@@ -40,14 +41,15 @@ void sp_gl_group_unref(sp_gl_group *group)
         free(group);
 }
 
-static bool group_has(sp_gl_group *group, const void *native)
+static uint64_t stream_in_group(sp_gl_group *group, const void *native)
 {
     sp_os_spin_lock(&group->lock);
     const sp_gl_context *at = group->first;
     while (at && (at->native != native || sp_gl_is_gone(at)))
         at = at->group_next;
+    uint64_t stream = at ? at->stream : 0;
     sp_os_spin_unlock(&group->lock);
-    return at != NULL;
+    return stream;
 }
 
 /* ---- Current ---- */
@@ -57,40 +59,51 @@ bool sp_gl_is_current(const sp_gl_context *context)
     return context->gl.get_current() == context->native;
 }
 
-void *sp_gl_shared_current(const sp_gl_context *context)
+uint64_t sp_gl_shared_current(const sp_gl_context *context)
 {
-    void *current = context->gl.get_current();
-    if (!current || (current != context->native && !group_has(context->group, current)))
-        return NULL;
-    return current;
+    const void *current = context->gl.get_current();
+    if (!current)
+        return 0;
+    return current == context->native ? context->stream : stream_in_group(context->group, current);
 }
 
 /* ---- Scopes ---- */
 
-static bool enter_helper(sp_gl_context *context, sp_gl_scope *scope)
+/* Two that look take turns, which are short. PENDING: who has it may block, and `purpose` is no
+ * reason to wait for that. */
+static sp_status take_helper(sp_gl_context *context, sp_gl_purpose purpose)
 {
-    if (!context->helper_enter)
-        return false;
-    sp_os_mutex_lock(&context->helper_lock);
-    if (context->helper_enter(context->helper_user)) {
-        scope->helper = context;
-        scope->native = context->gl.get_current();
-        return true;
+    sp_backoff backoff = {0};
+    while (!sp_cas32(&context->helper_use, 0, purpose)) {
+        bool may_block = sp_load32(&context->helper_use) == SP_GL_TO_WAIT;
+        if (may_block && purpose == SP_GL_TO_LOOK)
+            return SP_PENDING;
+        if (may_block)
+            sp_backoff_sleep(&backoff, UINT64_MAX);
+        else
+            sp_os_yield();
     }
-    sp_os_mutex_unlock(&context->helper_lock);
-    return false;
+    return SP_OK;
 }
 
-sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_preference preference, sp_gl_scope *scope)
+/* WRONG_CONTEXT without a record: there is no helper, or it cannot be entered. */
+static sp_status enter_helper(sp_gl_context *context, sp_gl_purpose purpose, sp_gl_scope *scope)
 {
-    scope->helper = NULL;
-    if (preference == SP_GL_PREFER_HELPER && enter_helper(context, scope))
-        return SP_OK;
-    scope->native = sp_gl_shared_current(context);
-    if (scope->native)
-        return SP_OK;
-    if (preference == SP_GL_PREFER_CURRENT && enter_helper(context, scope))
-        return SP_OK;
+    if (!context->helper_enter)
+        return SP_ERROR_WRONG_CONTEXT;
+    sp_status status = take_helper(context, purpose);
+    if (status != SP_OK)
+        return status;
+    if (!context->helper_enter(context->helper_user)) {
+        sp_store32(&context->helper_use, 0);
+        return SP_ERROR_WRONG_CONTEXT;
+    }
+    scope->helped = true;
+    return SP_OK;
+}
+
+static sp_status fail_no_scope(const sp_gl_context *context)
+{
     return sp_fail(SP_ERROR_WRONG_CONTEXT,
                    context->helper_enter
                        ? "the GL context is not current on this thread, and its helper could not "
@@ -99,11 +112,36 @@ sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_preference preference,
                          "this thread; a helper context would serve any thread");
 }
 
-void sp_gl_scope_leave(sp_gl_scope *scope)
+sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_purpose purpose, sp_gl_scope *scope)
 {
-    sp_gl_context *helper = scope->helper;
-    if (!helper)
-        return;
-    helper->helper_leave(helper->helper_user);
-    sp_os_mutex_unlock(&helper->helper_lock);
+    *scope = (sp_gl_scope){.context = context};
+    sp_status status = SP_ERROR_WRONG_CONTEXT;
+    if (purpose == SP_GL_TO_WAIT)
+        status = enter_helper(context, purpose, scope);
+    if (status != SP_ERROR_WRONG_CONTEXT)
+        return status;
+    scope->stream = sp_gl_shared_current(context);
+    if (scope->stream)
+        return SP_OK;
+    if (purpose != SP_GL_TO_WAIT)
+        status = enter_helper(context, purpose, scope);
+    return status == SP_ERROR_WRONG_CONTEXT ? fail_no_scope(context) : status;
+}
+
+sp_gl_scope sp_gl_scope_here(sp_gl_context *context)
+{
+    return (sp_gl_scope){.context = context, .stream = context->stream};
+}
+
+void sp_gl_scope_leave(const sp_gl_scope *scope)
+{
+    sp_gl_context *context = scope->context;
+    if (scope->helped) { /* nobody else's errors are in there */
+        context->helper_leave(context->helper_user);
+        sp_store32(&context->helper_use, 0);
+    } else if (scope->forgotten != GL_NO_ERROR) {
+        sp_error kept = *sp_last_error();
+        sp_gl_log_forgotten(&context->log, scope->forgotten);
+        sp_fail_with(&kept);
+    }
 }

@@ -217,7 +217,9 @@ static sp_status load_core(loader *load)
     if (!LOAD(load, core_functions, ""))
         return fail_missing(load);
     LOAD(load, string_functions, ""); /* called only from version 3.0 on */
-    sp_gl_forget_errors(load->driver, &load->desc->log);
+    GLenum forgotten = sp_gl_drain_errors(load->driver);
+    if (forgotten != GL_NO_ERROR)
+        sp_gl_log_forgotten(&load->desc->log, forgotten);
     return SP_OK;
 }
 

@@ -52,11 +52,6 @@ static sp_status fail(sp_gl_context *context, const error_row *rows, size_t coun
                           row->name, (unsigned)error, row->advice);
 }
 
-sp_status sp_gl_fail(sp_gl_context *context, GLenum error, const char *call)
-{
-    return fail(context, gl_rows, SP_ARRAY_LENGTH(gl_rows), error, call);
-}
-
 sp_status sp_gl_fail_egl(sp_gl_context *context, const char *call)
 {
     return fail(context, egl_rows, SP_ARRAY_LENGTH(egl_rows), context->gl.egl_get_error(), call);
@@ -64,7 +59,7 @@ sp_status sp_gl_fail_egl(sp_gl_context *context, const char *call)
 
 sp_status sp_gl_fail_gone(const sp_gl_context *context)
 {
-    if (sp_load32(&context->gone) & SP_GL_LOST) {
+    if (sp_gl_is_lost(context)) {
         return sp_fail_native(SP_ERROR_DEVICE_LOST, SP_BACKEND_OPENGL, 0, NULL,
                               "the GL context was lost; it has to be made anew");
     }
@@ -72,26 +67,56 @@ sp_status sp_gl_fail_gone(const sp_gl_context *context)
                           "its sp_gl_context was destroyed");
 }
 
+sp_status sp_gl_answer_gone(const sp_gl_context *context, const sp_waiter *waiter, uint64_t value)
+{
+    bool ending = sp_load32(&context->gone) == SP_GL_ENDING; /* before what is known is read */
+    if (sp_waiter_known_reached(waiter, value))
+        return SP_OK;
+    return ending ? SP_PENDING : sp_gl_fail_gone(context);
+}
+
+sp_status sp_gl_no_call(const sp_gl_context *context)
+{
+    return sp_gl_is_lost(context) ? sp_gl_fail_gone(context) : SP_PENDING;
+}
+
+/* ---- GL's error queue ---- */
+
 GLenum sp_gl_drain_errors(const sp_gl_driver *driver)
 {
     GLenum first = driver->get_error();
     GLenum next = first;
-    for (int i = 0; i < MAX_PENDING_ERRORS && next != GL_NO_ERROR; i++)
+    for (int i = 0; i < MAX_PENDING_ERRORS && next != GL_NO_ERROR; i++) {
         next = driver->get_error();
+        if (next == GL_CONTEXT_LOST)
+            first = next;
+    }
     return first;
 }
 
-void sp_gl_forget_errors(const sp_gl_driver *driver, const sp_log *log)
+void sp_gl_log_forgotten(const sp_log *log, GLenum error)
 {
-    GLenum error = sp_gl_drain_errors(driver);
-    if (error != GL_NO_ERROR) {
-        sp_log_message(log, SP_LOG_WARN, "a GL error of yours, 0x%04x, was pending and is lost now",
-                       (unsigned)error);
-    }
+    sp_log_message(log, SP_LOG_WARN, "a GL error of yours, 0x%04x, was pending and is lost now",
+                   (unsigned)error);
 }
 
-sp_status sp_gl_check_error(sp_gl_context *context, const char *call)
+void sp_gl_forget_errors(sp_gl_scope *scope)
 {
-    GLenum error = sp_gl_drain_errors(&context->gl);
-    return error == GL_NO_ERROR ? SP_OK : sp_gl_fail(context, error, call);
+    GLenum error = sp_gl_drain_errors(&scope->context->gl);
+    if (SP_LIKELY(error == GL_NO_ERROR))
+        return;
+    if (error == GL_CONTEXT_LOST)
+        sp_gl_note_gone(scope->context, SP_GL_LOST);
+    if (scope->forgotten == GL_NO_ERROR)
+        scope->forgotten = error;
+}
+
+sp_status sp_gl_take_error(const sp_gl_scope *scope, const char *call, GLenum unknown)
+{
+    GLenum error = sp_gl_drain_errors(&scope->context->gl);
+    if (error == GL_NO_ERROR)
+        error = unknown;
+    if (error == GL_NO_ERROR)
+        return SP_OK;
+    return fail(scope->context, gl_rows, SP_ARRAY_LENGTH(gl_rows), error, call);
 }

@@ -1,54 +1,61 @@
 /* SPDX-License-Identifier: MIT
  *
  * One wait or signal of a semaphore in a context's stream. Setting its value and using it are one
- * step under the semaphore's lock.
+ * step under the semaphore's order lock.
  */
 #include "gl_internal.h"
 
 _Static_assert(GL_TIMELINE_SEMAPHORE_VALUE_NV == GL_D3D12_FENCE_VALUE_EXT, "one name for both");
 
-static sp_status set_value_locked(const sp_gl_semaphore *semaphore, uint64_t value)
+static sp_status set_value(const sp_gl_operation *operation)
 {
-    const GLuint64 values[] = {value};
-    const GLenum name = GL_TIMELINE_SEMAPHORE_VALUE_NV;
-    sp_gl_context *context = semaphore->context;
+    const GLuint64 values[] = {operation->value};
+    const GLenum what = GL_TIMELINE_SEMAPHORE_VALUE_NV;
+    const sp_gl_semaphore *semaphore = operation->semaphore;
+    const sp_gl_driver *gl = &semaphore->context->gl;
     if (!sp_gl_has_values(semaphore))
         return SP_OK;
-    context->gl.semaphore_parameter_ui64v(semaphore->name, name, values);
-    return sp_gl_check_error(context, "glSemaphoreParameterui64vEXT");
+    return SP_GL_CALL(operation->scope, "glSemaphoreParameterui64vEXT",
+                      gl->semaphore_parameter_ui64v(semaphore->name, what, values));
 }
 
-sp_status sp_gl_insert_wait_locked(const sp_gl_operation *operation)
+sp_status sp_gl_insert_wait_ordered(const sp_gl_operation *operation)
 {
     static const sp_gl_barriers none = {0};
     const sp_gl_barriers *with = operation->barriers ? operation->barriers : &none;
-    sp_gl_context *context = operation->semaphore->context;
-    sp_status status = set_value_locked(operation->semaphore, operation->value);
+    const sp_gl_semaphore *semaphore = operation->semaphore;
+    const sp_gl_driver *gl = &semaphore->context->gl;
+    sp_status status = set_value(operation);
     if (status != SP_OK)
         return status;
-    context->gl.wait_semaphore(operation->semaphore->name, with->buffer_count, with->buffers,
-                               with->texture_count, with->textures, with->layouts);
-    return sp_gl_check_error(context, "glWaitSemaphoreEXT");
+    return SP_GL_CALL(operation->scope, "glWaitSemaphoreEXT",
+                      gl->wait_semaphore(semaphore->name, with->buffer_count, with->buffers,
+                                         with->texture_count, with->textures, with->layouts));
 }
 
-sp_status sp_gl_insert_signal_locked(const sp_gl_operation *operation)
+sp_status sp_gl_insert_signal_ordered(const sp_gl_operation *operation)
 {
     static const sp_gl_barriers none = {0};
     const sp_gl_barriers *with = operation->barriers ? operation->barriers : &none;
-    sp_gl_context *context = operation->semaphore->context;
-    sp_status status = set_value_locked(operation->semaphore, operation->value);
+    const sp_gl_semaphore *semaphore = operation->semaphore;
+    const sp_gl_driver *gl = &semaphore->context->gl;
+    sp_status status = set_value(operation);
     if (status != SP_OK)
         return status;
-    context->gl.signal_semaphore(operation->semaphore->name, with->buffer_count, with->buffers,
-                                 with->texture_count, with->textures, with->layouts);
-    return sp_gl_check_error(context, "glSignalSemaphoreEXT");
+    return SP_GL_CALL(operation->scope, "glSignalSemaphoreEXT",
+                      gl->signal_semaphore(semaphore->name, with->buffer_count, with->buffers,
+                                           with->texture_count, with->textures, with->layouts));
 }
 
+/* A binary has no value that another thread could set between. */
 sp_status sp_gl_insert_wait(const sp_gl_operation *operation)
 {
-    sp_os_mutex_lock(&operation->semaphore->lock);
-    sp_status status = sp_gl_insert_wait_locked(operation);
-    sp_os_mutex_unlock(&operation->semaphore->lock);
+    sp_gl_semaphore *semaphore = operation->semaphore;
+    if (!sp_gl_has_values(semaphore))
+        return sp_gl_insert_wait_ordered(operation);
+    sp_os_mutex_lock(&semaphore->order);
+    sp_status status = sp_gl_insert_wait_ordered(operation);
+    sp_os_mutex_unlock(&semaphore->order);
     return status;
 }
 
@@ -65,29 +72,33 @@ static sp_status check_not_given_up(uint64_t start_ns)
                    (unsigned)(GIVEN_UP_NS / 1000000000));
 }
 
-sp_status sp_gl_insert_host_wait(sp_gl_semaphore *semaphore, uint64_t value, sp_gl_sync *fence,
-                                 void **native)
+static sp_status insert_in_scope(sp_gl_scope *scope, const sp_gl_operation *wait, sp_gl_sync *fence,
+                                 sp_gl_place *place)
 {
-    const sp_gl_operation wait = {.semaphore = semaphore, .value = value};
-    sp_gl_context *context = semaphore->context;
-    sp_gl_scope scope;
-    *native = NULL;
-    sp_status status = sp_gl_scope_enter(context, SP_GL_PREFER_HELPER, &scope);
+    uint64_t start_ns = sp_now_ns();
+    sp_status status = sp_gl_insert_wait(wait);
     if (status != SP_OK)
         return status;
-    if (scope.helper) /* with its lock held, and nobody else's errors in it */
-        sp_gl_drain_errors(&context->gl);
-    else
-        sp_gl_forget_errors(&context->gl, &context->log);
-    uint64_t start_ns = sp_now_ns();
-    status = sp_gl_insert_wait(&wait);
+    *place = (sp_gl_place){.inserted = true, .stream = scope->stream};
+    status = sp_gl_sync_insert(fence, scope);
+    return status == SP_OK ? check_not_given_up(start_ns) : status;
+}
+
+sp_status sp_gl_insert_host_wait(sp_gl_semaphore *semaphore, uint64_t value, sp_gl_sync *fence,
+                                 sp_gl_place *place)
+{
+    sp_gl_context *context = semaphore->context;
+    sp_gl_scope scope;
+    const sp_gl_operation wait = {.scope = &scope, .semaphore = semaphore, .value = value};
+    *place = (sp_gl_place){0};
+    if (!sp_gl_begin_call(context))
+        return sp_gl_no_call(context);
+    sp_status status = sp_gl_scope_enter(context, SP_GL_TO_WAIT, &scope);
     if (status == SP_OK) {
-        *native = scope.native;
-        status = sp_gl_sync_insert(fence);
+        status = insert_in_scope(&scope, &wait, fence, place);
+        sp_gl_scope_leave(&scope);
     }
-    if (status == SP_OK)
-        status = check_not_given_up(start_ns);
-    sp_gl_scope_leave(&scope);
+    sp_gl_end_call(context);
     return status;
 }
 

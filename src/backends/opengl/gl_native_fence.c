@@ -50,6 +50,18 @@ static sp_status import_duplicate(sp_gl_sync *sync, int fd)
     return SP_OK;
 }
 
+/* Drivers make no sync without a current context, though this one has no commands to wait for. */
+static sp_status import_in_scope(sp_gl_sync *sync, int fd)
+{
+    sp_gl_scope scope;
+    sp_status status = sp_gl_scope_enter(sync->context, SP_GL_TO_MAKE, &scope);
+    if (status != SP_OK)
+        return status;
+    status = import_duplicate(sync, fd);
+    sp_gl_scope_leave(&scope);
+    return status;
+}
+
 static sp_status screen(const sp_gl_context *context, int fd)
 {
     if (!context->caps.native_fence) {
@@ -71,14 +83,15 @@ sp_status sp_gl_sync_import_fd(sp_gl_context *context, int fd, bool adopt, sp_po
         status = screen(context, fd);
     if (status != SP_OK)
         return status;
-    sp_gl_sync *sync = sp_gl_sync_make(context);
-    if (!sync)
-        return SP_ERROR_OUT_OF_MEMORY;
+    sp_gl_sync *sync;
+    status = sp_gl_sync_make(context, &sync);
+    if (status != SP_OK)
+        return status;
     if (fd == -1) { /* to EGL it would mean: a new fence */
         sync->exportable = true;
         sp_waiter_reached(&sync->base, 1);
     } else {
-        status = import_duplicate(sync, fd);
+        status = import_in_scope(sync, fd);
     }
     if (status != SP_OK) {
         sp_error error = *sp_last_error();
@@ -111,17 +124,19 @@ static sp_status explain_no_fd(sp_gl_sync *sync, int error, int *fd)
 
 static sp_status export_native(sp_gl_sync *sync, int *fd)
 {
-    void *native = sp_gl_sync_use(sync);
-    if (!native)
-        return sp_gl_fail_gone(sync->context);
+    sp_gl_context *context = sync->context;
+    if (!sp_gl_begin_call(context))
+        return sp_gl_fail_gone(context);
     errno = 0;
-    int exported = sync->context->gl.egl_dup_native_fence_fd(sync->display, native);
+    int exported = context->gl.egl_dup_native_fence_fd(sync->display, sp_gl_sync_native(sync));
     int error = errno;
-    sp_gl_sync_unuse(sync);
+    sp_status status = SP_OK;
     if (exported < 0)
-        return explain_no_fd(sync, error, fd);
-    *fd = exported;
-    return SP_OK;
+        status = explain_no_fd(sync, error, fd);
+    else
+        *fd = exported;
+    sp_gl_end_call(context);
+    return status;
 }
 
 sp_status sp_gl_point_export_sync_fd(const sp_point *point, int *fd)

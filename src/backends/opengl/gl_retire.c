@@ -20,13 +20,13 @@ void sp_gl_list_add(sp_gl_context *context, sp_gl_semaphore *semaphore)
     sp_os_mutex_unlock(&context->lock);
 }
 
+/* One that is in no list stays so. */
 static void list_remove_locked(sp_gl_context *context, sp_gl_semaphore *semaphore)
 {
-    if (semaphore->prev) {
+    if (semaphore->prev)
         semaphore->prev->next = semaphore->next;
-    } else {
+    else if (context->semaphores == semaphore)
         context->semaphores = semaphore->next;
-    }
     if (semaphore->next)
         semaphore->next->prev = semaphore->prev;
     semaphore->next = NULL;
@@ -35,86 +35,90 @@ static void list_remove_locked(sp_gl_context *context, sp_gl_semaphore *semaphor
 
 /* ---- Deleting ---- */
 
-/* May GL be called for the context's objects on this thread right now? Enters no helper: a release
- * is no place to call the user. */
+/* May GL be called for the context's objects on this thread right now? In a call. Enters no helper:
+ * a release is no place to call the user. */
 static bool can_delete(const sp_gl_context *context)
 {
-    return !sp_gl_is_gone(context) && sp_gl_shared_current(context) != NULL;
+    return sp_gl_shared_current(context) != 0;
 }
 
 static void delete_name(const sp_gl_context *context, uint32_t name)
 {
     const GLuint names[] = {name};
-    if (name)
+    if (name && !sp_gl_is_lost(context))
         context->gl.delete_semaphores(1, names);
 }
 
-static bool retire_locked_sync(sp_gl_context *context, sp_gl_sync *sync, void *native)
+static void retire_sync(sp_gl_context *context, sp_gl_sync *sync)
 {
-    if (sp_gl_is_gone(context))
-        return false;
-    sync->native = native;
+    sp_os_mutex_lock(&context->lock);
     sync->next = context->retired_syncs;
     context->retired_syncs = sync;
     sp_store32(&context->retired_count, context->retired_count + 1);
-    return true;
+    sp_os_mutex_unlock(&context->lock);
 }
 
+/* Without a call, sp_gl_context_destroy() drops what is left in the pool's objects. */
 void sp_gl_retire_sync(sp_gl_sync *sync)
 {
     sp_gl_context *context = sync->context;
-    void *native = sp_gl_sync_take_native(sync);
-    bool retired = false;
-    if (native && sync->owned && !sp_gl_is_gone(context)) {
-        if (sync->display || can_delete(context)) {
-            sp_gl_sync_delete_native(sync, native);
-        } else {
-            sp_os_mutex_lock(&context->lock);
-            retired = retire_locked_sync(context, sync, native);
-            sp_os_mutex_unlock(&context->lock);
-        }
+    bool drops = true;
+    if (sp_gl_begin_call(context)) {
+        bool has_native = sync->owned && sp_gl_sync_native(sync);
+        drops = !has_native || sync->display || can_delete(context);
+        if (drops)
+            sp_gl_sync_drop_native(sync, true);
+        else
+            retire_sync(context, sync);
+        sp_gl_end_call(context);
     }
-    if (!retired)
+    if (drops)
         sp_pool_put(&context->syncs, sync);
 }
 
-void sp_gl_retire_semaphore(sp_gl_semaphore *semaphore)
+/* With a name it has to wait for a drain, be it that of sp_gl_context_destroy(), which has taken
+ * the names of all that are in the list by then. */
+static bool retire_semaphore(sp_gl_context *context, sp_gl_semaphore *semaphore, bool deletes)
 {
-    sp_gl_context *context = semaphore->context;
-    bool deletes = can_delete(context);
     sp_os_mutex_lock(&context->lock);
     list_remove_locked(context, semaphore);
-    bool retires = !deletes && !sp_gl_is_gone(context) && semaphore->name;
+    bool retires = !deletes && !sp_gl_is_lost(context) && sp_load32(&semaphore->name);
     if (retires) {
         semaphore->next = context->retired_semaphores;
         context->retired_semaphores = semaphore;
         sp_store32(&context->retired_count, context->retired_count + 1);
     }
     sp_os_mutex_unlock(&context->lock);
-    if (retires)
-        return;
+    return retires;
+}
+
+void sp_gl_retire_semaphore(sp_gl_semaphore *semaphore)
+{
+    sp_gl_context *context = semaphore->context;
+    bool calls = sp_gl_begin_call(context);
+    bool deletes = calls && can_delete(context);
+    bool retires = retire_semaphore(context, semaphore, deletes);
     if (deletes)
         delete_name(context, semaphore->name);
-    sp_gl_semaphore_free(semaphore);
+    if (calls)
+        sp_gl_end_call(context);
+    if (!retires)
+        sp_gl_semaphore_free(semaphore);
 }
 
 /* ---- Draining ---- */
 
 static void delete_retired(sp_gl_context *context, sp_gl_sync *syncs, sp_gl_semaphore *semaphores)
 {
-    bool calls = !(sp_load32(&context->gone) & SP_GL_LOST);
     while (syncs) {
         sp_gl_sync *next = syncs->next;
-        void *native = sp_gl_sync_take_native(syncs);
-        if (calls)
-            sp_gl_sync_delete_native(syncs, native);
+        sp_gl_sync_drop_native(syncs, !sp_gl_is_lost(context));
         sp_pool_put(&context->syncs, syncs);
         syncs = next;
     }
     while (semaphores) {
         sp_gl_semaphore *next = semaphores->next;
-        if (calls)
-            delete_name(context, semaphores->name);
+        delete_name(context, semaphores->name);
         sp_gl_semaphore_free(semaphores);
         semaphores = next;
     }
@@ -134,13 +138,13 @@ void sp_gl_drain(sp_gl_context *context)
     delete_retired(context, syncs, semaphores);
 }
 
-/* ---- The end ---- */
+/* ---- The end: no call of another thread begins any more ---- */
 
 /* What is not known reached by now never will be. */
 static void end_waiter(const sp_gl_context *context, sp_waiter *waiter)
 {
     sp_error error;
-    bool lost = (sp_load32(&context->gone) & SP_GL_LOST) != 0;
+    bool lost = sp_gl_is_lost(context);
     sp_error_format(&error, lost ? SP_ERROR_DEVICE_LOST : SP_ERROR_INVALID_STATE,
                     lost ? "the GL context was lost" : "its sp_gl_context was destroyed before");
     error.backend = SP_BACKEND_OPENGL;
@@ -148,72 +152,75 @@ static void end_waiter(const sp_gl_context *context, sp_waiter *waiter)
 }
 
 /* So that what was reached stays so. */
-static void ask_last(const sp_gl_context *context, sp_waiter *waiter)
+static void ask_sync(void *user, void *object)
 {
-    bool lost = (sp_load32(&context->gone) & SP_GL_LOST) != 0;
-    if (!lost && !sp_waiter_known_reached(waiter, 1))
-        sp_waiter_probe(waiter, 1);
+    sp_gl_sync *sync = object;
+    if (sp_gl_is_lost(user) || !sp_waiter_try_ref(&sync->base))
+        return;
+    sp_gl_sync_ask_last(sync);
+    sp_gl_sync_unref(sync);
 }
 
 static void end_signal(void *user, void *object)
 {
-    sp_waiter *waiter = &((sp_gl_signal *)object)->oneshot.base;
-    if (!sp_waiter_try_ref(waiter))
+    sp_gl_signal *signal = object;
+    if (!sp_waiter_try_ref(&signal->oneshot.base))
         return;
-    ask_last(user, waiter);
-    end_waiter(user, waiter);
-    sp_waiter_unref(waiter);
+    const sp_gl_sync *gate = __atomic_load_n(&signal->gate, __ATOMIC_ACQUIRE);
+    if (gate && sp_waiter_known_reached(&gate->base, 1))
+        sp_waiter_reached(&signal->oneshot.base, 1);
+    end_waiter(user, &signal->oneshot.base);
+    sp_waiter_unref(&signal->oneshot.base);
 }
 
+/* Also of those that are being released: who does that does not call the driver any more. */
 static void end_sync(void *user, void *object)
 {
     sp_gl_context *context = user;
     sp_gl_sync *sync = object;
+    sp_gl_sync_drop_native(sync, !sp_gl_is_lost(context));
     if (!sp_waiter_try_ref(&sync->base))
         return;
-    ask_last(context, &sync->base);
     end_waiter(context, &sync->base);
-    void *native = sp_gl_sync_take_native(sync);
-    if (native && sync->owned && !(sp_load32(&context->gone) & SP_GL_LOST))
-        sp_gl_sync_delete_native(sync, native);
-    sp_waiter_unref(&sync->base);
+    sp_gl_sync_unref(sync);
 }
 
-/* The first semaphore after `at` (NULL: of all) that is not being released, as a reference. */
-static sp_gl_semaphore *next_live(sp_gl_context *context, const sp_gl_semaphore *at)
+/* Takes one out of the list. *live: a reference, or NULL if it is being released. False: none. */
+static bool take_semaphore(sp_gl_context *context, uint32_t *name, sp_gl_semaphore **live)
 {
     sp_os_mutex_lock(&context->lock);
-    sp_gl_semaphore *next = at ? at->next : context->semaphores;
-    while (next && !sp_waiter_try_ref(&next->base))
-        next = next->next;
+    sp_gl_semaphore *first = context->semaphores;
+    if (first) {
+        list_remove_locked(context, first);
+        *name = first->name;
+        *live = sp_waiter_try_ref(&first->base) ? first : NULL;
+        sp_store32(&first->name, 0);
+    }
     sp_os_mutex_unlock(&context->lock);
-    return next;
+    return first != NULL;
 }
 
-static void end_semaphore(sp_gl_context *context, sp_gl_semaphore *semaphore)
+static void end_semaphores(sp_gl_context *context)
 {
-    if (!(sp_load32(&context->gone) & SP_GL_LOST))
-        sp_gl_timeline_settle(semaphore);
-    end_waiter(context, &semaphore->base);
-    sp_gl_semaphore_drop_fences(semaphore);
-    if (!(sp_load32(&context->gone) & SP_GL_LOST))
-        delete_name(context, semaphore->name);
-    sp_store32(&semaphore->name, 0);
+    uint32_t name;
+    sp_gl_semaphore *live;
+    while (take_semaphore(context, &name, &live)) {
+        delete_name(context, name);
+        if (!live)
+            continue;
+        sp_gl_timeline_settle(live);
+        end_waiter(context, &live->base);
+        sp_gl_semaphore_drop_fences(live);
+        sp_gl_semaphore_unref(live);
+    }
 }
 
 void sp_gl_end_objects(sp_gl_context *context)
 {
+    sp_pool_each(&context->syncs, ask_sync, context);
     sp_pool_each(&context->signals, end_signal, context);
-    sp_gl_semaphore *at = next_live(context, NULL);
-    while (at) {
-        end_semaphore(context, at);
-        sp_gl_semaphore *next = next_live(context, at);
-        sp_waiter_unref(&at->base);
-        at = next;
-    }
+    end_semaphores(context);
     sp_pool_each(&context->syncs, end_sync, context);
-    sp_os_mutex_lock(&context->lock);
     sp_gl_note_gone(context, SP_GL_DEAD);
-    sp_os_mutex_unlock(&context->lock);
     sp_gl_drain(context);
 }

@@ -39,10 +39,20 @@ const sp_waiter_ops sp_gl_binary_ops = {
 
 /* ---- Objects ---- */
 
+static bool init_locks(sp_gl_semaphore *made)
+{
+    if (!sp_os_mutex_init(&made->lock))
+        return false;
+    if (sp_os_mutex_init(&made->order))
+        return true;
+    sp_os_mutex_fini(&made->lock);
+    return false;
+}
+
 static sp_gl_semaphore *allocate(sp_gl_context *context, sp_gl_semaphore_type type)
 {
     sp_gl_semaphore *made = calloc(1, sizeof(*made));
-    if (!made || !sp_os_mutex_init(&made->lock)) {
+    if (!made || !init_locks(made)) {
         free(made);
         sp_fail(SP_ERROR_OUT_OF_MEMORY, "a semaphore object: out of memory");
         return NULL;
@@ -56,28 +66,25 @@ static sp_gl_semaphore *allocate(sp_gl_context *context, sp_gl_semaphore_type ty
 void sp_gl_semaphore_free(sp_gl_semaphore *semaphore)
 {
     sp_gl_context *context = semaphore->context;
-    if (!sp_gl_is_forked(context))
+    if (!sp_gl_is_forked(context)) {
+        sp_os_mutex_fini(&semaphore->order);
         sp_os_mutex_fini(&semaphore->lock);
+    }
     free(semaphore);
     sp_gl_context_unref(context);
 }
 
 /* ---- Import ---- */
 
-static sp_status make_name(sp_gl_semaphore *made)
+static sp_status make_name(sp_gl_semaphore *made, sp_gl_scope *scope)
 {
-    sp_gl_context *context = made->context;
-    const sp_gl_driver *gl = &context->gl;
+    const sp_gl_driver *gl = &made->context->gl;
     GLuint name = 0;
     const GLint type = GL_SEMAPHORE_TYPE_TIMELINE_NV;
     bool timeline = made->type == SP_GL_SEMAPHORE_TIMELINE;
     const char *call = timeline ? "glCreateSemaphoresNV" : "glGenSemaphoresEXT";
-    sp_gl_forget_errors(&context->gl, &context->log);
-    if (timeline)
-        gl->create_semaphores(1, &name);
-    else
-        gl->gen_semaphores(1, &name);
-    sp_status status = sp_gl_check_error(context, call);
+    sp_status status = SP_GL_CALL(
+        scope, call, timeline ? gl->create_semaphores(1, &name) : gl->gen_semaphores(1, &name));
     if (status == SP_OK && name == 0)
         status = sp_fail_native(SP_ERROR_BACKEND, SP_BACKEND_OPENGL, 0, call, "%s: no name", call);
     if (status != SP_OK)
@@ -85,26 +92,25 @@ static sp_status make_name(sp_gl_semaphore *made)
     made->name = name;
     if (!timeline)
         return SP_OK;
-    gl->semaphore_parameter_iv(name, GL_SEMAPHORE_TYPE_NV, &type);
-    return sp_gl_check_error(context, "glSemaphoreParameterivNV");
+    return SP_GL_CALL(scope, "glSemaphoreParameterivNV",
+                      gl->semaphore_parameter_iv(name, GL_SEMAPHORE_TYPE_NV, &type));
 }
 
-/* The driver did not like the handle. */
-static sp_status check_import(sp_gl_context *context, const char *call)
+/* That GL calls the operation or the value invalid means that it did not like the handle. */
+static sp_status explain_import(sp_status status, const char *call)
 {
-    GLenum error = sp_gl_drain_errors(&context->gl);
-    if (error == GL_NO_ERROR)
-        return SP_OK;
+    int64_t error = status == SP_OK ? GL_NO_ERROR : sp_last_error()->native_code;
     if (error != GL_INVALID_VALUE && error != GL_INVALID_OPERATION)
-        return sp_gl_fail(context, error, call);
+        return status;
     return sp_fail_native(SP_ERROR_INVALID_HANDLE, SP_BACKEND_OPENGL, error, call,
                           "%s: 0x%04x: the handle is not one of this device's semaphores", call,
                           (unsigned)error);
 }
 
 /* The driver takes the duplicate if it succeeds. */
-static sp_status import_fd(sp_gl_semaphore *made, int fd)
+static sp_status import_fd(sp_gl_semaphore *made, sp_gl_scope *scope, int fd)
 {
+    static const char call[] = "glImportSemaphoreFdEXT";
     sp_gl_context *context = made->context;
     int duplicate = sp_os_fd_duplicate(fd);
     if (duplicate < 0) {
@@ -112,32 +118,40 @@ static sp_status import_fd(sp_gl_semaphore *made, int fd)
                               "sp_gl_semaphore_import: the fd cannot be duplicated: %s",
                               strerror(errno));
     }
-    context->gl.import_semaphore_fd(made->name, GL_HANDLE_TYPE_OPAQUE_FD_EXT, duplicate);
-    sp_status status = check_import(context, "glImportSemaphoreFdEXT");
+    sp_status status = SP_GL_CALL(
+        scope, call,
+        context->gl.import_semaphore_fd(made->name, GL_HANDLE_TYPE_OPAQUE_FD_EXT, duplicate));
+    status = explain_import(status, call);
     if (status != SP_OK && !sp_os_fd_reclaim(fd, duplicate, !context->gl.closes_failed_fd))
         sp_log_message(&context->log, SP_LOG_WARN, "the driver closed the fd of a failed import");
     return status;
 }
 
-static sp_status import_win32(sp_gl_semaphore *made, const sp_gl_semaphore_import_desc *desc)
+static sp_status import_win32(sp_gl_semaphore *made, sp_gl_scope *scope,
+                              const sp_gl_semaphore_import_desc *desc)
 {
+    static const char call[] = "glImportSemaphoreWin32HandleEXT";
     static const GLenum types[] = {
         [SP_GL_HANDLE_OPAQUE_WIN32] = GL_HANDLE_TYPE_OPAQUE_WIN32_EXT,
         [SP_GL_HANDLE_OPAQUE_WIN32_KMT] = GL_HANDLE_TYPE_OPAQUE_WIN32_KMT_EXT,
         [SP_GL_HANDLE_D3D12_FENCE] = GL_HANDLE_TYPE_D3D12_FENCE_EXT,
     };
-    made->context->gl.import_semaphore_win32(made->name, types[desc->handle_type], desc->handle);
-    return check_import(made->context, "glImportSemaphoreWin32HandleEXT");
+    const sp_gl_driver *gl = &made->context->gl;
+    sp_status status =
+        SP_GL_CALL(scope, call,
+                   gl->import_semaphore_win32(made->name, types[desc->handle_type], desc->handle));
+    return explain_import(status, call);
 }
 
-static sp_status import_payload(sp_gl_semaphore *made, const sp_gl_semaphore_import_desc *desc)
+static sp_status import_payload(sp_gl_semaphore *made, sp_gl_scope *scope,
+                                const sp_gl_semaphore_import_desc *desc)
 {
-    sp_status status = make_name(made);
+    sp_status status = make_name(made, scope);
     if (status != SP_OK)
         return status;
     if (desc->handle_type == SP_GL_HANDLE_OPAQUE_FD)
-        return import_fd(made, desc->fd);
-    return import_win32(made, desc);
+        return import_fd(made, scope, desc->fd);
+    return import_win32(made, scope, desc);
 }
 
 static const char *check_desc(const sp_gl_semaphore_import_desc *desc)
@@ -205,7 +219,9 @@ static sp_status import_screened(sp_gl_context *context, const sp_gl_semaphore_i
     if (!made)
         return SP_ERROR_OUT_OF_MEMORY;
     sp_gl_list_add(context, made);
-    sp_status status = import_payload(made, desc);
+    sp_gl_scope scope = sp_gl_scope_here(context);
+    sp_status status = import_payload(made, &scope, desc);
+    sp_gl_scope_leave(&scope);
     if (status != SP_OK) {
         sp_error error = *sp_last_error();
         sp_waiter_unref(&made->base);

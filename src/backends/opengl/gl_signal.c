@@ -8,18 +8,20 @@
 
 /* What is got before the first call into GL, so that running out of memory changes nothing. */
 typedef struct spares {
-    sp_gl_sync *fence;    /* with values: tells when the signal has run */
-    sp_gl_signal *signal; /* binary: the point's waiter                 */
+    sp_gl_sync *fence;    /* with values: tells when the signal has run     */
+    sp_gl_signal *signal; /* binary: the point's waiter, if there is to be one */
 } spares;
 
-static sp_status get_spares(sp_gl_context *context, sp_gl_semaphore *semaphore, spares *spare)
+/* A value may have a point without `out`: sp_gl_timeline_point(). */
+static sp_status get_spares(sp_gl_semaphore *semaphore, bool point, spares *spare)
 {
     *spare = (spares){0};
     if (sp_gl_has_values(semaphore))
-        spare->fence = sp_gl_sync_make(context);
-    else
-        spare->signal = sp_gl_signal_make(semaphore, SP_ONESHOT_SUBMITTED);
-    return spare->fence || spare->signal ? SP_OK : SP_ERROR_OUT_OF_MEMORY;
+        return sp_gl_sync_make(semaphore->context, &spare->fence);
+    if (!point)
+        return SP_OK;
+    spare->signal = sp_gl_signal_make(semaphore, SP_ONESHOT_SUBMITTED);
+    return spare->signal ? SP_OK : SP_ERROR_OUT_OF_MEMORY;
 }
 
 static sp_status give_spares_back(const spares *spare, sp_status status)
@@ -33,7 +35,7 @@ static sp_status give_spares_back(const spares *spare, sp_status status)
 
 /* ---- With values ---- */
 
-static sp_status check_value_locked(const sp_gl_semaphore *semaphore, uint64_t *value)
+static sp_status check_value_ordered(const sp_gl_semaphore *semaphore, uint64_t *value)
 {
     uint64_t known = sp_load64(&semaphore->base.reached);
     if (known < semaphore->minted)
@@ -53,75 +55,77 @@ static sp_status check_value_locked(const sp_gl_semaphore *semaphore, uint64_t *
 
 /* Streams of two contexts run as they like: a signal in another one than the last waits for that,
  * so that the value never goes back. */
-static sp_status insert_order_locked(sp_gl_semaphore *semaphore, const void *native)
+static sp_status insert_order(const sp_gl_operation *signal)
 {
-    const sp_gl_operation before = {.semaphore = semaphore, .value = semaphore->minted};
-    if (!semaphore->minted_in || semaphore->minted_in == native ||
+    sp_gl_semaphore *semaphore = signal->semaphore;
+    const sp_gl_operation before = {
+        .scope = signal->scope, .semaphore = semaphore, .value = semaphore->minted};
+    if (!semaphore->minted_in || semaphore->minted_in == signal->scope->stream ||
         sp_waiter_known_reached(&semaphore->base, semaphore->minted))
         return SP_OK;
-    return sp_gl_insert_wait_locked(&before);
+    return sp_gl_insert_wait_ordered(&before);
 }
 
-static sp_status signal_value_locked(const sp_gl_context *context, sp_gl_operation *operation)
+static sp_status signal_value_ordered(sp_gl_operation *operation)
 {
     sp_gl_semaphore *semaphore = operation->semaphore;
-    sp_status status = check_value_locked(semaphore, &operation->value);
+    sp_status status = check_value_ordered(semaphore, &operation->value);
     if (status == SP_OK)
-        status = insert_order_locked(semaphore, context->native);
+        status = insert_order(operation);
     if (status == SP_OK)
-        status = sp_gl_insert_signal_locked(operation);
+        status = sp_gl_insert_signal_ordered(operation);
     if (status != SP_OK)
         return status;
     semaphore->minted = operation->value;
-    semaphore->minted_in = context->native;
+    semaphore->minted_in = operation->scope->stream;
     return SP_OK;
 }
 
 /* Without the fence the point is good, too: a wait for it inserts its own. */
-static void watch_signal(const sp_gl_operation *operation, sp_gl_sync *fence)
+static void watch_and_flush(const sp_gl_operation *operation, sp_gl_sync *fence)
 {
-    if (sp_gl_sync_insert(fence) == SP_OK)
+    if (sp_gl_sync_insert(fence, operation->scope) == SP_OK)
         sp_gl_timeline_watch(operation->semaphore, operation->value, fence);
     sp_gl_sync_unref(fence);
 }
 
 /* ---- Binary ---- */
 
-static sp_status signal_binary_locked(const sp_gl_context *context, sp_gl_operation *operation,
-                                      sp_gl_signal *signal, sp_oneshot **earlier)
+static sp_status signal_binary_ordered(const sp_gl_operation *operation, sp_gl_signal *signal,
+                                       sp_oneshot **earlier)
 {
     sp_gl_semaphore *binary = operation->semaphore;
-    sp_status status = sp_gl_binary_check_free_locked(binary, context->native);
+    sp_status status = sp_gl_binary_check_free(binary, operation->scope->stream);
     if (status == SP_OK)
-        status = sp_gl_insert_signal_locked(operation);
+        status = sp_gl_insert_signal_ordered(operation);
     if (status != SP_OK)
         return status;
-    *earlier = sp_gl_binary_supersede_locked(binary);
-    binary->current = signal;
     if (signal)
         signal->ours = true;
+    *earlier = sp_gl_binary_set_current(binary, signal);
     return SP_OK;
 }
 
 /* ---- Both ---- */
 
-/* Flushes with the lock held: values reach the device in their order. */
-static sp_status signal_in_stream(sp_gl_context *context, sp_gl_operation *operation,
-                                  const spares *spare)
+/* The flush comes after the lock, since it may block. It need not come before the signal of a
+ * higher value in another stream: that one waits on the device. */
+static sp_status signal_in_stream(sp_gl_operation *operation, const spares *spare)
 {
     sp_gl_semaphore *semaphore = operation->semaphore;
     sp_oneshot *earlier = NULL;
     if (!sp_gl_has_values(semaphore))
         sp_gl_binary_ask_last_gate(semaphore);
-    sp_gl_forget_errors(&context->gl, &context->log);
-    sp_os_mutex_lock(&semaphore->lock);
+    sp_os_mutex_lock(&semaphore->order);
     sp_status status = sp_gl_has_values(semaphore)
-                           ? signal_value_locked(context, operation)
-                           : signal_binary_locked(context, operation, spare->signal, &earlier);
-    if (status == SP_OK)
-        context->gl.flush();
-    sp_os_mutex_unlock(&semaphore->lock);
+                           ? signal_value_ordered(operation)
+                           : signal_binary_ordered(operation, spare->signal, &earlier);
+    sp_os_mutex_unlock(&semaphore->order);
     sp_oneshot_fail_superseded(earlier);
+    if (status == SP_OK && spare->fence)
+        watch_and_flush(operation, spare->fence);
+    else if (status == SP_OK)
+        operation->scope->context->gl.flush();
     return status;
 }
 
@@ -145,18 +149,19 @@ sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_semaphore
     SP_CHECK_ARGUMENT(value != UINT64_MAX, "UINT64_MAX is not a timeline value");
     const char *why = sp_gl_check_barriers(barriers);
     SP_CHECK_ARGUMENT(!why, why);
-    sp_gl_operation operation = {.semaphore = semaphore, .value = value, .barriers = barriers};
-    spares spare = {0};
+    spares spare;
     sp_status status = check_semaphore(context, semaphore);
-    if (status == SP_OK && out)
-        status = get_spares(context, semaphore, &spare);
+    if (status == SP_OK)
+        status = get_spares(semaphore, out != NULL, &spare);
     if (status != SP_OK)
         return status;
-    status = signal_in_stream(context, &operation, &spare);
+    sp_gl_scope scope = sp_gl_scope_here(context);
+    sp_gl_operation operation = {
+        .scope = &scope, .semaphore = semaphore, .value = value, .barriers = barriers};
+    status = signal_in_stream(&operation, &spare);
+    sp_gl_scope_leave(&scope);
     if (status != SP_OK)
         return give_spares_back(&spare, status);
-    if (spare.fence)
-        watch_signal(&operation, spare.fence);
     if (out)
         *out = spare.signal ? sp_gl_signal_point(spare.signal, 0)
                             : sp_gl_timeline_make_point(semaphore, operation.value);

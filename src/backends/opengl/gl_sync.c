@@ -7,34 +7,31 @@
 
 /* ---- The native object ---- */
 
-/* Counted, so that sp_gl_context_destroy() can delete it while other threads hold points: who counts
- * itself first and then sees the object may use it. */
-void *sp_gl_sync_use(sp_gl_sync *sync)
+/* One thread may look without counting a call, which others would have to share a counter for: to
+ * look is what costs. Who deletes the object asks each sync about that. */
+static bool begin_look(sp_gl_sync *sync)
 {
-    __atomic_fetch_add(&sync->users, 1, __ATOMIC_SEQ_CST);
-    void *native = __atomic_load_n(&sync->native, __ATOMIC_SEQ_CST);
-    if (SP_LIKELY(native && !sp_gl_is_gone(sync->context)))
-        return native;
-    sp_gl_sync_unuse(sync);
-    return NULL;
+    if (__atomic_exchange_n(&sync->looked_at, 1, __ATOMIC_SEQ_CST))
+        return false;
+    if (SP_LIKELY(__atomic_load_n(&sync->context->gone, __ATOMIC_SEQ_CST) == 0))
+        return true;
+    sp_store32(&sync->looked_at, 0);
+    return false;
 }
 
-void sp_gl_sync_unuse(sp_gl_sync *sync)
+static void end_look(sp_gl_sync *sync)
 {
-    __atomic_fetch_sub(&sync->users, 1, __ATOMIC_SEQ_CST);
+    sp_store32(&sync->looked_at, 0);
 }
 
-void *sp_gl_sync_take_native(sp_gl_sync *sync)
-{
-    void *native = __atomic_exchange_n(&sync->native, NULL, __ATOMIC_SEQ_CST);
-    while (__atomic_load_n(&sync->users, __ATOMIC_SEQ_CST) != 0)
-        sp_os_yield();
-    return native;
-}
-
-void sp_gl_sync_delete_native(const sp_gl_sync *sync, void *native)
+void sp_gl_sync_drop_native(sp_gl_sync *sync, bool calls)
 {
     const sp_gl_driver *gl = &sync->context->gl;
+    void *native = __atomic_exchange_n(&sync->native, NULL, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&sync->looked_at, __ATOMIC_SEQ_CST) != 0)
+        sp_os_yield();
+    if (!native || !sync->owned || !calls)
+        return;
     if (sync->display)
         gl->egl_destroy_sync(sync->display, native);
     else
@@ -43,43 +40,49 @@ void sp_gl_sync_delete_native(const sp_gl_sync *sync, void *native)
 
 /* ---- Looking and waiting ---- */
 
-static sp_status wait_egl(sp_gl_sync *sync, void *native, uint64_t timeout_ns)
+static sp_status wait_egl(const sp_gl_sync *sync, uint64_t timeout_ns)
 {
-    switch (sync->context->gl.egl_client_wait_sync(sync->display, native, 0, timeout_ns)) {
-    case EGL_CONDITION_SATISFIED:
-        return SP_OK;
+    sp_gl_context *context = sync->context;
+    switch (
+        context->gl.egl_client_wait_sync(sync->display, sp_gl_sync_native(sync), 0, timeout_ns)) {
     case EGL_TIMEOUT_EXPIRED:
         return SP_PENDING;
+    case EGL_CONDITION_SATISFIED:
+        /* What a lost context calls done need not be. */
+        return sp_gl_is_lost(context) ? sp_gl_fail_gone(context) : SP_OK;
     default:
-        return sp_gl_fail_egl(sync->context, "eglClientWaitSync");
+        return sp_gl_fail_egl(context, "eglClientWaitSync");
     }
 }
 
 /* A lost context may give 0 here, which is no answer: whatever is unknown is an error. */
-static sp_status wait_gl(sp_gl_sync *sync, void *native, uint64_t timeout_ns)
+static bool is_answer(GLenum result)
+{
+    return result == GL_ALREADY_SIGNALED || result == GL_CONDITION_SATISFIED ||
+           result == GL_TIMEOUT_EXPIRED;
+}
+
+static sp_status wait_gl(const sp_gl_sync *sync, sp_gl_scope *scope, uint64_t timeout_ns)
 {
     sp_gl_context *context = sync->context;
-    switch (context->gl.client_wait_sync((GLsync)native, 0, timeout_ns)) {
-    case GL_ALREADY_SIGNALED:
-    case GL_CONDITION_SATISFIED:
-        return SP_OK;
-    case GL_TIMEOUT_EXPIRED:
+    GLsync native = (GLsync)sp_gl_sync_native(sync);
+    GLenum result;
+    sp_status status = SP_GL_CALL_TELLING(
+        scope, "glClientWaitSync", result = context->gl.client_wait_sync(native, 0, timeout_ns),
+        !is_answer(result));
+    if (status == SP_OK && result == GL_TIMEOUT_EXPIRED)
         return SP_PENDING;
-    default: {
-        GLenum error = sp_gl_drain_errors(&context->gl);
-        return sp_gl_fail(context, error ? error : GL_CONTEXT_LOST, "glClientWaitSync");
-    }
-    }
+    return status == SP_OK && sp_gl_is_lost(context) ? sp_gl_fail_gone(context) : status;
 }
 
 /* Waits for a GLsync where that may be done; in the helper, which others need, it only looks. */
-static sp_status wait_gl_in_scope(sp_gl_sync *sync, void *native, uint64_t timeout_ns)
+static sp_status wait_gl_in_scope(const sp_gl_sync *sync, uint64_t timeout_ns)
 {
     sp_gl_scope scope;
-    sp_status status = sp_gl_scope_enter(sync->context, SP_GL_PREFER_CURRENT, &scope);
+    sp_status status = sp_gl_scope_enter(sync->context, SP_GL_TO_LOOK, &scope);
     if (status != SP_OK)
         return status;
-    status = wait_gl(sync, native, scope.helper ? 0 : timeout_ns);
+    status = wait_gl(sync, &scope, scope.helped ? 0 : timeout_ns);
     sp_gl_scope_leave(&scope);
     return status;
 }
@@ -87,15 +90,12 @@ static sp_status wait_gl_in_scope(sp_gl_sync *sync, void *native, uint64_t timeo
 /* SP_OK: reached; PENDING; or an error. */
 static sp_status wait_native(sp_gl_sync *sync, uint64_t timeout_ns)
 {
-    void *native = sp_gl_sync_use(sync);
-    if (!native)
-        return sp_gl_fail_gone(sync->context);
-    sp_status status = sync->display ? wait_egl(sync, native, timeout_ns)
-                                     : wait_gl_in_scope(sync, native, timeout_ns);
-    /* What a lost context calls done need not be. */
-    if (status == SP_OK && sp_gl_is_gone(sync->context))
-        status = sp_gl_fail_gone(sync->context);
-    sp_gl_sync_unuse(sync);
+    sp_gl_context *context = sync->context;
+    if (!sp_gl_begin_call(context))
+        return sp_gl_answer_gone(context, &sync->base, 1);
+    sp_status status =
+        sync->display ? wait_egl(sync, timeout_ns) : wait_gl_in_scope(sync, timeout_ns);
+    sp_gl_end_call(context);
     return status;
 }
 
@@ -107,9 +107,27 @@ sp_status sp_gl_sync_look(sp_gl_sync *sync)
 static sp_status sync_probe(sp_waiter *waiter, uint64_t value, uint64_t *reached)
 {
     (void)value;
-    sp_status status = wait_native(sp_gl_sync_of(waiter), 0);
+    sp_gl_sync *sync = sp_gl_sync_of(waiter);
+    sp_status status;
+    if (SP_LIKELY(sync->display && begin_look(sync))) {
+        status = wait_egl(sync, 0);
+        end_look(sync);
+    } else {
+        status = wait_native(sync, 0);
+    }
     *reached = status == SP_OK;
     return status == SP_PENDING ? SP_OK : status;
+}
+
+void sp_gl_sync_ask_last(sp_gl_sync *sync)
+{
+    sp_gl_scope scope = sp_gl_scope_here(sync->context);
+    if (!sp_gl_sync_native(sync) || sp_waiter_known_reached(&sync->base, 1))
+        return;
+    sp_status status = sync->display ? wait_egl(sync, 0) : wait_gl(sync, &scope, 0);
+    sp_gl_scope_leave(&scope);
+    if (status != SP_PENDING)
+        sp_waiter_note_probe(&sync->base, 1, status, status == SP_OK);
 }
 
 /* For drivers whose own wait ends at once, and for the helper. */
@@ -175,20 +193,25 @@ const sp_waiter_ops sp_gl_sync_ops = {
 
 /* ---- Making ---- */
 
-sp_gl_sync *sp_gl_sync_make(sp_gl_context *context)
+/* A call, so that the pool gives nothing while sp_gl_context_destroy() goes through it. */
+sp_status sp_gl_sync_make(sp_gl_context *context, sp_gl_sync **out)
 {
+    if (!sp_gl_begin_call(context))
+        return sp_gl_no_call(context);
     sp_gl_sync *sync = sp_pool_get(&context->syncs);
-    if (!sync)
-        return NULL;
-    sync->native = NULL;
-    sync->display = NULL;
-    sync->owned = true;
-    sync->exportable = false;
-    sync->watched = 0;
-    sync->next = NULL;
-    sync->context = sp_gl_context_ref(context);
-    sp_waiter_setup(&sync->base, &sp_gl_sync_ops);
-    return sync;
+    if (sync) {
+        sync->native = NULL;
+        sync->display = NULL;
+        sync->owned = true;
+        sync->exportable = false;
+        sync->watched = 0;
+        sync->next = NULL;
+        sync->context = sp_gl_context_ref(context);
+        sp_waiter_setup(&sync->base, &sp_gl_sync_ops);
+        *out = sync;
+    }
+    sp_gl_end_call(context);
+    return sync ? SP_OK : SP_ERROR_OUT_OF_MEMORY;
 }
 
 static sp_status insert_egl(sp_gl_sync *sync)
@@ -201,29 +224,33 @@ static sp_status insert_egl(sp_gl_sync *sync)
     if (native == EGL_NO_SYNC)
         return sp_gl_fail_egl(context, "eglCreateSync");
     sync->display = context->display;
-    sync->native = native;
+    __atomic_store_n(&sync->native, native, __ATOMIC_SEQ_CST);
     return SP_OK;
 }
 
-static sp_status insert_gl(sp_gl_sync *sync)
+static sp_status insert_gl(sp_gl_sync *sync, sp_gl_scope *scope)
 {
-    sp_gl_context *context = sync->context;
-    GLsync native = context->gl.fence_sync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
-    if (!native) {
-        GLenum error = sp_gl_drain_errors(&context->gl);
-        return sp_gl_fail(context, error ? error : GL_CONTEXT_LOST, "glFenceSync");
-    }
-    sync->native = native;
-    return SP_OK;
-}
-
-sp_status sp_gl_sync_insert(sp_gl_sync *sync)
-{
-    sp_gl_context *context = sync->context;
-    sp_status status = context->caps.egl_sync ? insert_egl(sync) : insert_gl(sync);
-    /* Others cannot flush for us, and must not wait for what may never be submitted. */
+    const sp_gl_driver *gl = &sync->context->gl;
+    GLsync native;
+    sp_status status = SP_GL_CALL_TELLING(
+        scope, "glFenceSync", native = gl->fence_sync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0), !native);
     if (status == SP_OK)
-        context->gl.flush();
+        __atomic_store_n(&sync->native, (void *)native, __ATOMIC_SEQ_CST);
+    return status;
+}
+
+sp_status sp_gl_sync_insert(sp_gl_sync *sync, sp_gl_scope *scope)
+{
+    sp_gl_context *context = sync->context;
+    sp_status status;
+    if (sp_gl_begin_call(context)) {
+        status = context->caps.egl_sync ? insert_egl(sync) : insert_gl(sync, scope);
+        sp_gl_end_call(context);
+    } else {
+        status = sp_gl_no_call(context);
+    }
+    /* Others cannot flush for us, and must not wait for what may never be submitted. */
+    scope->context->gl.flush();
     return status;
 }
 

@@ -52,6 +52,33 @@ static void unref_list(sp_gl_sync *list)
     }
 }
 
+/* One that has failed says nothing of the semaphore: another one may tell, and a wait for the value
+ * inserts its own. */
+static void drop_watch(sp_gl_semaphore *timeline, sp_gl_sync *watch)
+{
+    sp_os_mutex_lock(&timeline->lock);
+    sp_gl_sync **link = &timeline->watches;
+    while (*link && *link != watch)
+        link = &(*link)->next;
+    bool found = *link != NULL;
+    if (found)
+        *link = watch->next;
+    sp_os_mutex_unlock(&timeline->lock);
+    if (found)
+        sp_gl_sync_unref(watch);
+}
+
+/* SP_OK, PENDING, or an error of the call, which is no failure of the watch: that one is dropped,
+ * and PENDING. */
+static sp_status look_at_watch(sp_gl_semaphore *timeline, sp_gl_sync *watch)
+{
+    sp_status status = sp_gl_sync_look(watch);
+    if (status >= 0 || !sp_gl_sync_has_failed(watch))
+        return status;
+    drop_watch(timeline, watch);
+    return SP_PENDING;
+}
+
 /* The first `count` watches from `value` on. Returns SP_OK with *reached, 0: none is. */
 static sp_status ask_watches(sp_gl_semaphore *timeline, uint64_t value, unsigned count,
                              uint64_t *reached)
@@ -62,7 +89,7 @@ static sp_status ask_watches(sp_gl_semaphore *timeline, uint64_t value, unsigned
         if (!watch)
             return SP_OK;
         uint64_t watched = watch->watched;
-        sp_status status = sp_gl_sync_look(watch);
+        sp_status status = look_at_watch(timeline, watch);
         sp_gl_sync_unref(watch);
         if (status == SP_OK)
             *reached = watched;
@@ -105,15 +132,14 @@ void sp_gl_timeline_watch(sp_gl_semaphore *timeline, uint64_t value, sp_gl_sync 
 
 void sp_gl_timeline_settle(sp_gl_semaphore *timeline)
 {
-    uint64_t value = sp_load64(&timeline->base.reached) + 1;
-    sp_gl_sync *watch = find_watch(timeline, value);
-    while (watch) {
-        value = watch->watched;
-        if (sp_gl_sync_look(watch) == SP_OK)
-            sp_waiter_reached(&timeline->base, value);
-        sp_gl_sync_unref(watch);
-        watch = find_watch(timeline, value + 1);
+    uint64_t reached = 0;
+    sp_os_mutex_lock(&timeline->lock);
+    for (const sp_gl_sync *watch = timeline->watches; watch; watch = watch->next) {
+        if (sp_waiter_known_reached(&watch->base, 1))
+            reached = watch->watched;
     }
+    sp_os_mutex_unlock(&timeline->lock);
+    sp_waiter_reached(&timeline->base, reached);
 }
 
 void sp_gl_semaphore_drop_fences(sp_gl_semaphore *semaphore)
@@ -133,50 +159,101 @@ void sp_gl_semaphore_drop_fences(sp_gl_semaphore *semaphore)
 
 /* ---- The waiter ---- */
 
+static sp_status probe_gone(sp_gl_semaphore *timeline, uint64_t value, uint64_t *reached)
+{
+    sp_status status = sp_gl_answer_gone(timeline->context, &timeline->base, value);
+    *reached = status == SP_OK ? value : 0;
+    return status == SP_PENDING ? SP_OK : status;
+}
+
 static sp_status timeline_probe(sp_waiter *waiter, uint64_t value, uint64_t *reached)
 {
     sp_gl_semaphore *timeline = sp_gl_semaphore_of(waiter);
-    if (sp_gl_is_gone(timeline->context))
-        return sp_gl_fail_gone(timeline->context);
-    return ask_watches(timeline, value, WATCHES_PER_PROBE, reached);
+    sp_status status = SP_OK;
+    if (!sp_gl_is_gone(timeline->context))
+        status = ask_watches(timeline, value, WATCHES_PER_PROBE, reached);
+    return sp_gl_is_gone(timeline->context) ? probe_gone(timeline, value, reached) : status;
 }
 
-/* A watch of exactly `value`, as a reference, made if there is none. */
-static sp_status start_wait(sp_gl_semaphore *timeline, uint64_t value, sp_gl_sync **watch)
+static sp_status make_watch(sp_gl_semaphore *timeline, uint64_t value, sp_gl_sync **watch)
 {
-    sp_gl_sync *found = find_watch(timeline, value);
-    if (found && found->watched == value) {
-        *watch = found;
-        return SP_OK;
-    }
-    sp_gl_sync_unref(found);
-    sp_gl_sync *fence = sp_gl_sync_make(timeline->context);
-    if (!fence)
-        return SP_ERROR_OUT_OF_MEMORY;
-    void *stream;
-    sp_status status = sp_gl_insert_host_wait(timeline, value, fence, &stream);
+    sp_gl_sync *fence;
+    sp_gl_place place;
+    sp_status status = sp_gl_sync_make(timeline->context, &fence);
+    if (status != SP_OK)
+        return status;
+    status = sp_gl_insert_host_wait(timeline, value, fence, &place);
     if (status != SP_OK) {
         sp_error error = *sp_last_error();
         sp_gl_sync_unref(fence);
-        return sp_fail_with(&error);
+        return status < 0 ? sp_fail_with(&error) : status;
     }
     sp_gl_timeline_watch(timeline, value, fence);
     *watch = fence;
     return SP_OK;
 }
 
+static bool is_fatal(sp_status status)
+{
+    return status < 0 && sp_status_class(status) == SP_CLASS_FATAL;
+}
+
+/* What failed for good is this wait and not the semaphore: the error is not one that is kept. */
+static sp_status fail_wait_only(void)
+{
+    sp_error error = *sp_last_error();
+    error.status = SP_ERROR_INVALID_STATE;
+    error.cause = SP_ERROR_INVALID_STATE;
+    return sp_fail_with(&error);
+}
+
+static sp_status wait_with_new_watch(sp_gl_semaphore *timeline, uint64_t value,
+                                     uint64_t deadline_ns)
+{
+    sp_gl_sync *watch;
+    sp_status status = make_watch(timeline, value, &watch);
+    if (status != SP_OK)
+        return is_fatal(status) ? fail_wait_only() : status;
+    status = sp_gl_sync_block(watch, deadline_ns);
+    if (is_fatal(status)) {
+        status = fail_wait_only();
+        drop_watch(timeline, watch);
+    }
+    sp_gl_sync_unref(watch);
+    return status;
+}
+
+/* TIMEOUT also if the watch had to be dropped: the next time there is a new one. */
+static sp_status wait_with_watch(sp_gl_semaphore *timeline, sp_gl_sync *watch, uint64_t deadline_ns)
+{
+    sp_status status = sp_gl_sync_block(watch, deadline_ns);
+    if (!is_fatal(status))
+        return status;
+    drop_watch(timeline, watch);
+    return SP_TIMEOUT;
+}
+
+/* A watch of exactly `value` is needed, since one of a higher value is noticed later. */
+static sp_status wait_for_value(sp_gl_semaphore *timeline, uint64_t value, uint64_t deadline_ns)
+{
+    sp_gl_sync *found = find_watch(timeline, value);
+    sp_status status = found && found->watched == value
+                           ? wait_with_watch(timeline, found, deadline_ns)
+                           : wait_with_new_watch(timeline, value, deadline_ns);
+    sp_error error = *sp_last_error();
+    sp_gl_sync_unref(found);
+    return status < 0 ? sp_fail_with(&error) : status;
+}
+
 static sp_status timeline_block(sp_waiter *waiter, uint64_t value, uint64_t deadline_ns)
 {
     sp_gl_semaphore *timeline = sp_gl_semaphore_of(waiter);
-    sp_gl_sync *watch = NULL;
-    sp_status status = sp_gl_check(timeline->context);
-    if (status == SP_OK)
-        status = start_wait(timeline, value, &watch);
-    if (status != SP_OK)
-        return status;
-    status = sp_gl_sync_block(watch, deadline_ns);
-    sp_gl_sync_unref(watch);
-    return status;
+    const sp_gl_context *context = timeline->context;
+    sp_status status = SP_ERROR_INVALID_STATE;
+    if (!sp_gl_is_gone(context))
+        status = wait_for_value(timeline, value, deadline_ns);
+    bool gone = status < 0 && sp_gl_is_gone(context);
+    return gone ? sp_gl_answer_gone(context, waiter, value) : status;
 }
 
 const sp_waiter_ops sp_gl_timeline_ops = {

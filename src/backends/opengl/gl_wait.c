@@ -14,7 +14,8 @@ typedef struct wait_item {
     sp_gl_sync *sync;
     sp_gl_semaphore *semaphore;
     uint64_t value;
-    sp_gl_signal *signal; /* binary: claimed for this wait */
+    sp_gl_signal *signal; /* binary: claimed for this wait                           */
+    sp_gl_sync *gate;     /* and a reference to the fence that is to stand behind it */
 } wait_item;
 
 typedef struct wait_list {
@@ -61,6 +62,13 @@ static void unclaim_from(const wait_list *list, size_t first)
     }
 }
 
+static void free_list(wait_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        sp_gl_sync_unref(list->items[i].gate);
+    sp_array_free(list->items, list->few);
+}
+
 /* ---- Leaves ---- */
 
 static sp_status check_group(const wait_list *list, const sp_gl_context *context)
@@ -104,6 +112,29 @@ static sp_status add_timeline(wait_list *list, sp_gl_semaphore *timeline, uint64
     return append(list, (wait_item){.semaphore = timeline, .value = value});
 }
 
+/* One fence behind all the waits tells when they have run: one for each context that semaphores are
+ * of, since it is that one's destruction, or loss, that the semaphore does not outlive. */
+static sp_status get_gate(const wait_list *list, sp_gl_context *context, sp_gl_sync **gate)
+{
+    for (size_t i = list->count; i > 0; i--) {
+        sp_gl_sync *other = list->items[i - 1].gate;
+        if (!other || other->context != context)
+            continue;
+        sp_waiter_ref(&other->base);
+        *gate = other;
+        return SP_OK;
+    }
+    sp_status status = sp_gl_sync_make(context, gate);
+    return status == SP_PENDING ? sp_gl_fail_gone(context) : status;
+}
+
+static void give_back(sp_gl_sync *gate)
+{
+    sp_error error = *sp_last_error();
+    sp_gl_sync_unref(gate);
+    sp_fail_with(&error);
+}
+
 static sp_status add_signal(wait_list *list, sp_gl_signal *signal)
 {
     sp_status status = sp_gl_check(signal->semaphore->context);
@@ -117,117 +148,140 @@ static sp_status add_signal(wait_list *list, sp_gl_signal *signal)
     status = sp_oneshot_claim(&signal->oneshot);
     if (status != SP_OK)
         return status;
-    status = append(list, (wait_item){.semaphore = signal->semaphore, .signal = signal});
-    if (status != SP_OK)
+    wait_item item = {.semaphore = signal->semaphore, .signal = signal};
+    status = get_gate(list, signal->semaphore->context, &item.gate);
+    if (status == SP_OK)
+        status = append(list, item);
+    if (status != SP_OK) {
         sp_oneshot_unclaim(&signal->oneshot);
+        give_back(item.gate);
+    }
     return status;
 }
 
 static sp_status add_leaf(void *user, const sp_point *leaf)
 {
     sp_waiter *waiter = leaf->waiter;
-    if (waiter->ops == &sp_gl_sync_ops)
-        return add_sync(user, sp_gl_sync_of(waiter));
     if (waiter->ops == &sp_gl_timeline_ops)
         return add_timeline(user, sp_gl_semaphore_of(waiter), leaf->value);
+    if (sp_waiter_known_reached(waiter, sp_point_target(leaf)))
+        return SP_OK;
+    if (waiter->ops == &sp_gl_sync_ops)
+        return add_sync(user, sp_gl_sync_of(waiter));
     if (waiter->ops == &sp_gl_signal_ops)
         return add_signal(user, sp_gl_signal_of(waiter));
     return sp_waiter_require_reached(waiter, sp_point_target(leaf), "sp_gl_context_wait",
                                      "a GL context");
 }
 
-/* A semaphore that is known reached is still waited for if it is to hand memory over. */
+/* Where it is in the list; list->count: there is none. */
+static size_t last_semaphore(const wait_list *list)
+{
+    for (size_t i = list->count; i > 0; i--) {
+        if (list->items[i - 1].semaphore)
+            return i - 1;
+    }
+    return list->count;
+}
+
+static sp_status fail_no_semaphore(void)
+{
+    return sp_fail(SP_ERROR_NOT_SUPPORTED,
+                   "sp_gl_context_wait: barriers go with the wait for a semaphore, and there is "
+                   "none to wait for in this point; a binary's signal serves one wait");
+}
+
+/* With barriers, semaphores that are known reached are waited for, too: they hand memory over. */
 static sp_status collect(wait_list *list, const sp_point *point)
 {
-    sp_waiter *waiter = point->waiter;
-    bool reached = sp_waiter_known_reached(waiter, sp_point_target(point));
-    if (list->barriers && reached && waiter->ops == &sp_gl_timeline_ops)
-        return add_timeline(list, sp_gl_semaphore_of(waiter), point->value);
-    return sp_point_visit_leaves(point, add_leaf, list);
+    if (!list->barriers)
+        return sp_point_visit_leaves(point, add_leaf, list);
+    sp_status status = sp_point_visit_all_leaves(point, add_leaf, list);
+    if (status != SP_OK || last_semaphore(list) < list->count)
+        return status;
+    return fail_no_semaphore();
 }
 
 /* ---- Inserting ---- */
 
-static sp_status insert_sync_wait(sp_gl_context *context, sp_gl_sync *sync)
+static sp_status insert_sync_wait(sp_gl_scope *scope, sp_gl_sync *sync)
 {
+    const sp_gl_driver *gl = &scope->context->gl;
     sp_status status = SP_OK;
-    void *native = sp_gl_sync_use(sync);
-    if (!native)
+    if (!sp_gl_begin_call(sync->context))
         return sp_gl_fail_gone(sync->context);
-    if (!sync->display) {
-        context->gl.wait_sync((GLsync)native, 0, GL_TIMEOUT_IGNORED);
-        status = sp_gl_check_error(context, "glWaitSync");
-    } else if (!context->gl.egl_wait_sync(sync->display, native, 0)) {
-        status = sp_gl_fail_egl(context, "eglWaitSync");
-    }
-    sp_gl_sync_unuse(sync);
+    void *native = sp_gl_sync_native(sync);
+    if (!sync->display)
+        status =
+            SP_GL_CALL(scope, "glWaitSync", gl->wait_sync((GLsync)native, 0, GL_TIMEOUT_IGNORED));
+    else if (!gl->egl_wait_sync(sync->display, native, 0))
+        status = sp_gl_fail_egl(scope->context, "eglWaitSync");
+    sp_gl_end_call(sync->context);
     return status;
 }
 
-static size_t last_semaphore(const wait_list *list)
+static sp_status insert_semaphore_wait(const sp_gl_operation *wait)
 {
-    size_t at = list->count;
-    while (at > 0 && !list->items[at - 1].semaphore)
-        at--;
-    return at - 1;
+    sp_gl_context *context = wait->semaphore->context;
+    if (!sp_gl_begin_call(context))
+        return sp_gl_fail_gone(context);
+    sp_status status = sp_gl_insert_wait(wait);
+    sp_gl_end_call(context);
+    return status;
 }
 
 /* Stops at the first that fails: *done are in the stream then. */
-static sp_status insert_items(const wait_list *list, size_t *done)
+static sp_status insert_items(const wait_list *list, sp_gl_scope *scope, size_t *done)
 {
     sp_status status = SP_OK;
     size_t last = last_semaphore(list);
     for (*done = 0; *done < list->count && status == SP_OK; *done += status == SP_OK) {
         const wait_item *item = &list->items[*done];
         const sp_gl_operation wait = {
+            .scope = scope,
             .semaphore = item->semaphore,
             .value = item->value,
             .barriers = *done == last ? list->barriers : NULL,
         };
-        status =
-            item->sync ? insert_sync_wait(list->context, item->sync) : sp_gl_insert_wait(&wait);
+        status = item->sync ? insert_sync_wait(scope, item->sync) : insert_semaphore_wait(&wait);
     }
     return status;
 }
 
-/* One fence behind all the waits tells when they have run. */
-static sp_status insert_gate(const wait_list *list, size_t count, sp_gl_sync *gate)
+static sp_status insert_gates(const wait_list *list, sp_gl_scope *scope, size_t count)
 {
-    sp_status status = SP_OK;
-    bool inserted = false;
+    sp_status first = SP_OK;
     for (size_t i = 0; i < count; i++) {
-        sp_gl_signal *signal = list->items[i].signal;
-        if (!signal)
+        const wait_item *item = &list->items[i];
+        if (!item->gate)
             continue;
-        if (!inserted)
-            status = sp_gl_sync_insert(gate);
-        inserted = true;
+        sp_status status = SP_OK;
+        if (!sp_gl_sync_native(item->gate))
+            status = sp_gl_sync_insert(item->gate, scope);
+        if (status == SP_PENDING)
+            status = sp_gl_fail_gone(item->gate->context);
         if (status == SP_OK)
-            sp_gl_signal_set_gate(signal, gate, list->context->native);
+            sp_gl_signal_set_gate(item->signal, item->gate, scope->stream);
         else
-            sp_gl_signal_fail(signal, sp_last_error());
+            sp_gl_signal_fail(item->signal, sp_last_error());
+        first = first == SP_OK ? status : first;
     }
-    return status;
+    return first;
 }
 
 static sp_status insert_list(const wait_list *list)
 {
     size_t done;
-    sp_gl_sync *gate = sp_gl_sync_make(list->context);
-    if (!gate) {
-        unclaim_from(list, 0);
-        return SP_ERROR_OUT_OF_MEMORY;
-    }
-    sp_gl_forget_errors(&list->context->gl, &list->context->log);
-    sp_status status = insert_items(list, &done);
+    sp_gl_scope scope = sp_gl_scope_here(list->context);
+    sp_status status = insert_items(list, &scope, &done);
     sp_error error = *sp_last_error();
     unclaim_from(list, done);
-    sp_status gated = insert_gate(list, done, gate);
+    sp_status gated = insert_gates(list, &scope, done);
     if (status == SP_OK && gated != SP_OK) {
         error = *sp_last_error();
         status = gated;
     }
-    sp_gl_sync_unref(gate);
+    sp_gl_scope_leave(&scope);
     return status == SP_OK ? SP_OK : sp_fail_with(&error);
 }
 
@@ -247,14 +301,19 @@ sp_status sp_gl_context_wait(sp_gl_context *context, const sp_point *point,
     SP_CHECK_ARGUMENT(context && point, "context and point are required");
     const char *why = sp_gl_check_barriers(barriers);
     SP_CHECK_ARGUMENT(!why, why);
+    if (barriers && barriers->buffer_count + barriers->texture_count == 0)
+        barriers = NULL;
     sp_status status = sp_gl_check_current(context, __func__);
     if (status == SP_OK)
         status = sp_point_check(point, &waiter);
-    if (status != SP_OK || !waiter)
+    if (status != SP_OK)
         return status;
+    if (!waiter)
+        return barriers ? fail_no_semaphore() : SP_OK;
     wait_list list = {.context = context, .barriers = barriers, .capacity = FEW_WAITS};
     list.items = list.few;
     status = wait_for_leaves(&list, point);
-    sp_array_free(list.items, list.few);
-    return status;
+    sp_error error = *sp_last_error();
+    free_list(&list);
+    return status < 0 ? sp_fail_with(&error) : status;
 }
