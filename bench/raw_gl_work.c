@@ -85,10 +85,11 @@ static bool make_target(const raw_gl_work *work)
 
 static void draw(const raw_gl_work *work, double draws)
 {
+    size_t whole = (size_t)draws;
     work->Uniform1i(work->count, ROUNDS);
-    for (; draws >= 1; draws--)
+    for (size_t i = 0; i < whole; i++)
         work->DrawArrays(GL_TRIANGLES, 0, 3);
-    work->Uniform1i(work->count, (GLint)(draws * ROUNDS));
+    work->Uniform1i(work->count, (GLint)((draws - (double)whole) * ROUNDS));
     work->DrawArrays(GL_TRIANGLES, 0, 3);
 }
 
