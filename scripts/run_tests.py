@@ -111,7 +111,7 @@ GPU_VARIANTS = {
         EVERYTHING + ["-Dtest_gpu=nvidia", "-Dbuildtype=release"],
         # The driver makes and ends devices one after the other: more tests at once only wait longer.
         timeouts=0.6,
-        crowd=0.5,
+        crowd=0.75,
     ),
 }
 
