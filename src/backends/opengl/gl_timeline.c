@@ -210,7 +210,7 @@ static sp_status fail_wait_only(void)
 static sp_status wait_with_new_watch(sp_gl_semaphore *timeline, uint64_t value,
                                      uint64_t deadline_ns)
 {
-    sp_gl_sync *watch;
+    sp_gl_sync *watch = NULL;
     sp_status status = make_watch(timeline, value, &watch);
     if (status != SP_OK)
         return is_fatal(status) ? fail_wait_only() : status;
