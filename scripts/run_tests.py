@@ -47,6 +47,7 @@ class Variant:
     setup: str = "default"
     timeouts: float = 1
     crowd: float = 1  # tests at once for each core
+    alone: tuple = ()  # tests that are run after the others, one by one
     directory: str = ""
 
     @property
@@ -110,9 +111,14 @@ GPU_VARIANTS = {
         GCC,
         # Whatever compiler that machine has: its warnings are not what is tested.
         EVERYTHING + ["-Dtest_gpu=nvidia", "-Dbuildtype=release", "-Dwerror=false"],
-        # The driver makes and ends devices one after the other: more tests at once only wait longer.
+        # The driver makes and ends devices and what is shared one after the other. More tests at once
+        # only wait longer, and those that do little else than that would take minutes beside others.
         timeouts=0.6,
         crowd=0.75,
+        alone=(
+            "*open_handles*", "*H1_imports_*", "*H1_closed_numbers_*", "*no_memory_for_points*",
+            "*while_the_context_is_destroyed", "*V6_all_of_any_number",
+        ),
     ),
 }
 
@@ -206,24 +212,38 @@ def read_result(full, entry):
     return Result(full, "failed", how, output)
 
 
+def names(chosen, full_names):
+    return sorted({f"{PROJECT}:{chosen[full].name}" for full in full_names})
+
+
+def runs_of(variant, chosen, args):
+    """What meson is to run: lists of tests or suites, and how many at once."""
+    alone = {full for full in chosen if any(fnmatch.fnmatchcase(full, p) for p in variant.alone)}
+    # Tests wait more than they compute: one more than there are cores.
+    at_once = int((os.cpu_count() or 1) * variant.crowd) + 1
+    runs = []
+    if not (args.filter or args.gpu or variant.too_slow):
+        without = variant.without if args.full else (SLOW, *variant.without)
+        suites = [f"--suite={suite}" for suite in variant.only]
+        runs.append((suites + [f"--no-suite={suite}" for suite in without], at_once))
+    elif chosen.keys() - alone:
+        runs.append((names(chosen, chosen.keys() - alone), at_once))
+    if alone:
+        runs.append((names(chosen, alone), 1))
+    return runs
+
+
 def run_tests(variant, chosen, args, env):
     base = f"testlog-{variant.name}"
     logs = variant.build / "meson-logs"
     for old in logs.glob(base + "*"):
         old.unlink()
-    command = ["meson", "test", "-C", str(variant.build), "--no-rebuild", "--logbase", base,
-               "--setup", variant.setup, "--timeout-multiplier", str(variant.timeouts)]
-    if args.filter or args.gpu or variant.too_slow:
-        command += sorted({f"{PROJECT}:{test.name}" for test in chosen.values()})
-    else:
-        without = variant.without if args.full else (SLOW, *variant.without)
-        command += [f"--suite={suite}" for suite in variant.only]
-        command += [f"--no-suite={suite}" for suite in without]
-    # Tests wait more than they compute: one more than there are cores.
-    at_once = int((os.cpu_count() or 1) * variant.crowd) + 1
-    env = {**env, "MESON_TESTTHREADS": str(at_once)}
     with open(LOGS / f"test-{variant.name}.log", "w", encoding="utf-8") as file:
-        subprocess.run(command, env=env, stdout=file, stderr=subprocess.STDOUT)
+        for number, (what, at_once) in enumerate(runs_of(variant, chosen, args)):
+            command = ["meson", "test", "-C", str(variant.build), "--no-rebuild",
+                       "--logbase", f"{base}-{number}", "--num-processes", str(at_once),
+                       "--setup", variant.setup, "--timeout-multiplier", str(variant.timeouts)]
+            subprocess.run(command + what, env=env, stdout=file, stderr=subprocess.STDOUT)
 
     by_log_name = {name: full for full, test in chosen.items() for name in test.log_names}
     results = {full: Result(full, "failed", "left no result") for full in chosen}
