@@ -363,11 +363,14 @@ def parse_arguments():
     parser.add_argument("--gpu", choices=list(GPU_VARIANTS),
                         help="instead of all that, what needs this GPU; writes docs/proof/")
     parser.add_argument("--full", action="store_true", help="slow tests too")
+    parser.add_argument("--check", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def main():
     args = parse_arguments()
+    if args.check:  # the arguments alone
+        return 0
     variants = [v for v in VARIANTS if not args.variant or v.name in args.variant]
     if args.gpu:
         variants = [GPU_VARIANTS[args.gpu]]

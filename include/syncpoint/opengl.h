@@ -54,8 +54,9 @@ typedef struct sp_gl_context sp_gl_context;
 typedef struct sp_gl_context_desc {
     size_t size;         /* sizeof(sp_gl_context_desc)                                          */
     sp_gl_loader loader; /* Required                                                            */
-    /* Required. eglGetProcAddress itself, or a function that also finds core GL and the loader's
-     * own functions: glXGetCurrentContext, wglGetCurrentContext, CGLGetCurrentContext. */
+    /* Required. For EGL and ANGLE eglGetProcAddress itself; for the others a function that also finds
+     * core GL and the loader's own functions: glXGetCurrentContext, wglGetCurrentContext,
+     * CGLGetCurrentContext. It must be of that loader: some find a stub for any name. */
     sp_gl_function (*get_proc_address)(const char *name);
     /* Optional: a context made before, with which this one shares objects. Borrowed for the call. */
     sp_gl_context *share;
@@ -156,7 +157,8 @@ SP_API sp_status sp_gl_sync_wrap(sp_gl_context *context, const sp_gl_sync_wrap_d
 
 /* A point from a sync_file (EGL_ANDROID_native_fence_sync). -1 is "already signalled": a point
  * that is reached. The fd is duplicated, or, if `adopt`, taken: closed on success.
- * Threads: the context, or one that shares with it, is current; any with a helper, and for -1.
+ * Threads: the context, or one that shares with it, is current; any with a helper, and for -1. The
+ * display must have sync_files for -1, too.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_HANDLE: not an open sync_file, and not -1;
  *   WRONG_CONTEXT; NOT_SUPPORTED; SYSTEM (no free fd); OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED.
  *   On error *out is unchanged, and the fd is still the caller's, and open. Since: 0.1 */

@@ -237,7 +237,9 @@ SP_API sp_status sp_vk_timeline_point(sp_vk_semaphore *semaphore, uint64_t value
 /* One signal of a binary that somebody else submits (your own submit, or the other side of an
  * import). Without flags this asserts that it is submitted already, with everything it depends
  * on; SP_POINT_UNSUBMITTED: not yet, sp_point_mark_submitted() will say. An earlier point of the
- * semaphore that is still pending then never completes: it becomes INVALID_STATE.
+ * semaphore that is still pending then never completes: it becomes INVALID_STATE. A poll says PENDING
+ * until a wait for the point has run, since only that can tell; a host wait is such a wait, and uses the
+ * signal up.
  * Calls no allocator once the device has a spare. Ownership: *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, a timeline, other flags); INVALID_STATE if a signal that
  *   the library submitted is pending, or a wait on the semaphore has not run yet, or a temporary

@@ -206,6 +206,10 @@ sp_status sp_oneshot_wait_for_mark(const sp_oneshot *oneshot, uint64_t deadline_
 sp_oneshot *sp_oneshot_supersede(sp_oneshot *oneshot);
 void sp_oneshot_fail_superseded(sp_oneshot *oneshot);
 
+/* INVALID_STATE: no second signal of a primitive while the first has a point that nobody waited for.
+ */
+sp_status sp_fail_signal_pending(void);
+
 /* ---- Arrays (array.c) ---- */
 
 /* Doubles an array that began as `few`, on the stack. NULL: no memory, and nothing changed. */

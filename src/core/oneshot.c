@@ -82,6 +82,14 @@ void sp_oneshot_fail_superseded(sp_oneshot *oneshot)
     sp_waiter_unref(&oneshot->base);
 }
 
+sp_status sp_fail_signal_pending(void)
+{
+    return sp_fail(
+        SP_ERROR_INVALID_STATE,
+        "a signal of this semaphore is pending, and nobody waits for it yet: wait for its "
+        "point, or release that if another API or process waits");
+}
+
 sp_status sp_point_mark_submitted(const sp_point *point)
 {
     sp_waiter *waiter;

@@ -161,9 +161,13 @@ sp_status sp_waiter_require_reached(sp_waiter *waiter, uint64_t value, const cha
     sp_status status = sp_waiter_probe(waiter, value);
     if (status != SP_PENDING && status != SP_NOT_SUBMITTED)
         return status;
+    bool consuming = waiter->features & SP_FEATURE_CONSUMING;
     return sp_fail(SP_ERROR_BACKEND_MISMATCH,
-                   "%s: %s cannot wait on the device for a %s; wait for it on the host first", call,
-                   waits, waiter->ops->name);
+                   "%s: %s cannot wait on the device for this point (%s). Import the primitive and "
+                   "wait for the import's point%s",
+                   call, waits, waiter->ops->name,
+                   consuming ? "; a wait on the host would use its one signal up"
+                             : ", or wait on the host first");
 }
 
 sp_status sp_waiter_fail_as_stored(sp_waiter *waiter)

@@ -275,11 +275,11 @@ static sp_cuda_semaphore *import_handle(void *handle, sp_cuda_handle_type type)
     return made;
 }
 
-TEST_NEEDING(keyed_mutex, ON_DOUBLE)
+static void check_keyed_mutex(sp_cuda_handle_type type)
 {
     start();
     void *handle = cu_control->make_handle(false, true);
-    sp_cuda_semaphore *mutex = import_handle(handle, SP_CUDA_KEYED_MUTEX);
+    sp_cuda_semaphore *mutex = import_handle(handle, type);
     sp_point point = {0};
     CHECK_STATUS(sp_cuda_binary_point(mutex, 7, 0, &point), SP_OK);
     CHECK_EQUAL(point.value, 7);
@@ -301,6 +301,33 @@ TEST_NEEDING(keyed_mutex, ON_DOUBLE)
     CHECK_CU(cu.StreamSynchronize(ctx.stream));
     CHECK_EQUAL(cu_control->value_of_handle(handle), 9);
     sp_cuda_semaphore_unref(mutex);
+    finish();
+}
+
+TEST_NEEDING(keyed_mutex, ON_DOUBLE)
+{
+    check_keyed_mutex(SP_CUDA_KEYED_MUTEX);
+}
+
+TEST_NEEDING(keyed_mutex_by_its_shared_handle, ON_DOUBLE)
+{
+    check_keyed_mutex(SP_CUDA_KEYED_MUTEX_KMT);
+}
+
+TEST_NEEDING(binaries_of_win32, ON_DOUBLE)
+{
+    const sp_cuda_handle_type types[] = {SP_CUDA_BINARY_WIN32, SP_CUDA_BINARY_KMT};
+    start();
+    for (unsigned i = 0; i < COUNT_OF(types); i++) {
+        void *handle = cu_control->make_handle(false, false);
+        sp_cuda_semaphore *binary = import_handle(handle, types[i]);
+        sp_point point = binary_point(binary, 0);
+        CHECK_STATUS(sp_wait_timeout(&point, MS), SP_TIMEOUT);
+        cu_control->signal_handle(handle, 0);
+        CHECK_STATUS(sp_wait(&point), SP_OK);
+        sp_point_unref(&point);
+        sp_cuda_semaphore_unref(binary);
+    }
     finish();
 }
 

@@ -180,8 +180,7 @@ sp_status sp_cuda_binary_check_free_locked(const sp_cuda_semaphore *binary)
     bool pending = current && current->ours && state_of(current) == SP_ONESHOT_SUBMITTED;
     if (!pending && !(current && is_being_waited_for(current)))
         return SP_OK;
-    return sp_fail(SP_ERROR_INVALID_STATE,
-                   "a signal of this binary semaphore is pending, and nobody waits for it yet");
+    return sp_fail_signal_pending();
 }
 
 /* Makes `next` the semaphore's signal. *earlier: one that never completes now, as a reference. */

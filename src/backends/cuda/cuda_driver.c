@@ -56,7 +56,8 @@ sp_status sp_cuda_driver_load(sp_cuda_driver *driver, const char *library)
     *driver = (sp_cuda_driver){.library = sp_os_library_open(name)};
     if (!driver->library) {
         return sp_fail(SP_ERROR_NOT_SUPPORTED,
-                       "sp_cuda_context_create: there is no %s: no NVIDIA driver is installed",
+                       "sp_cuda_context_create: the library %s is not there, or does not load; is "
+                       "an NVIDIA driver installed?",
                        name);
     }
     sp_status status = check_driver(driver, load_functions(driver), name);

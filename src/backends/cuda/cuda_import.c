@@ -70,8 +70,6 @@ static const char *check_origin(const handle_kind *kind, const sp_point *origin)
 
 static const char *check_desc(const sp_cuda_semaphore_import_desc *desc, const handle_kind *kind)
 {
-    if (desc->size != sizeof(*desc))
-        return "desc->size is not its size";
     if (!kind)
         return "unknown desc->type";
     if (!kind->is_fd && !desc->handle)
@@ -159,6 +157,7 @@ sp_status sp_cuda_semaphore_import(sp_cuda_context *context,
                                    sp_cuda_semaphore **out)
 {
     SP_CHECK_ARGUMENT(context && desc && out, "context, desc and out are required");
+    SP_CHECK_SIZE(desc);
     const handle_kind *kind = kind_of(desc->type);
     const char *why = check_desc(desc, kind);
     SP_CHECK_ARGUMENT(!why, why);

@@ -49,8 +49,7 @@ static sp_status check_none_pending_locked(const sp_cuda_semaphore *binary)
 {
     const sp_cuda_signal *current = binary->current;
     if (current && sp_load32(&current->oneshot.state) < SP_ONESHOT_CLAIMED) {
-        return sp_fail(SP_ERROR_INVALID_STATE,
-                       "a signal of this binary semaphore is pending, and nobody waits for it yet");
+        return sp_fail_signal_pending();
     }
     return sp_cuda_binary_check_free_locked(binary);
 }

@@ -51,8 +51,7 @@ static sp_status check_free_locked(const sp_cl_semaphore *semaphore, cl_command_
     uint32_t state = current ? sp_cl_signal_state(current) : SP_ONESHOT_CONSUMED;
     bool pending = current && sp_cl_signal_is_pending(current);
     if (semaphore->submitting || semaphore->stray || pending) {
-        return sp_fail(SP_ERROR_INVALID_STATE,
-                       "a signal of this semaphore is pending, and nobody waits for it yet");
+        return sp_fail_signal_pending();
     }
     if (state == SP_ONESHOT_CLAIMED && !sp_cl_signal_gate(current))
         return sp_fail(SP_ERROR_INVALID_STATE, WAIT_NOT_RUN);

@@ -42,8 +42,8 @@ static sp_status open_library(sp_cl_driver *driver, const sp_cl_context_desc *de
     if (driver->library)
         return SP_OK;
     return sp_fail(SP_ERROR_NOT_SUPPORTED,
-                   "sp_cl_context_create: the library %s is not there; is an OpenCL loader "
-                   "installed?",
+                   "sp_cl_context_create: the library %s is not there, or does not load; is "
+                   "an OpenCL loader installed?",
                    name);
 }
 

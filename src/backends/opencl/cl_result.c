@@ -34,7 +34,7 @@ static const result_row result_rows[] = {
 
 static const result_row *find_result(cl_int result)
 {
-    static const result_row other = {CL_SUCCESS, SP_ERROR_BACKEND, "a code", ""};
+    static const result_row other = {CL_SUCCESS, SP_ERROR_BACKEND, "unknown to this library", ""};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(result_rows); i++) {
         if (result_rows[i].result == result)
             return &result_rows[i];

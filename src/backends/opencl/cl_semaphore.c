@@ -166,7 +166,8 @@ static sp_status screen(const sp_cl_context *context, int fd)
 {
     sp_os_fd_kind kind;
     if (!context->caps.import_opaque_fd)
-        return sp_fail(SP_ERROR_NOT_SUPPORTED, "the context imports no semaphores: %s",
+        return sp_fail(SP_ERROR_NOT_SUPPORTED,
+                       "sp_cl_semaphore_import: the context imports no semaphores: %s",
                        context->why_no_import);
     if (!sp_os_fd_get_kind(fd, &kind))
         return sp_fail(SP_ERROR_INVALID_HANDLE, "fd %d is not open", fd);

@@ -224,8 +224,7 @@ static sp_status check_current_locked(const sp_gl_semaphore *binary)
         return fail_wait_not_run();
     if (!current || !current->ours || state_of(current) != SP_ONESHOT_SUBMITTED)
         return SP_OK;
-    return sp_fail(SP_ERROR_INVALID_STATE,
-                   "a signal of this binary semaphore is pending, and nobody waits for it yet");
+    return sp_fail_signal_pending();
 }
 
 sp_status sp_gl_binary_check_free(sp_gl_semaphore *binary, uint64_t stream)

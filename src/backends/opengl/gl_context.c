@@ -76,8 +76,6 @@ void sp_gl_context_unref(sp_gl_context *context)
 
 static const char *check_desc(const sp_gl_context_desc *desc)
 {
-    if (desc->size != sizeof(*desc))
-        return "desc->size is not its size";
     if (desc->loader < SP_GL_LOADER_EGL || desc->loader > SP_GL_LOADER_CGL)
         return "desc->loader is not one of sp_gl_loader";
     if (!desc->get_proc_address)
@@ -120,6 +118,7 @@ static sp_status fill(sp_gl_context *context, const sp_gl_context_desc *desc)
 sp_status sp_gl_context_create(const sp_gl_context_desc *desc, sp_gl_context **out)
 {
     SP_CHECK_ARGUMENT(desc && out, "desc and out are required");
+    SP_CHECK_SIZE(desc);
     const char *why = check_desc(desc);
     SP_CHECK_ARGUMENT(!why, why);
     sp_status status = desc->share ? sp_gl_check(desc->share) : SP_OK;

@@ -106,8 +106,6 @@ const char *sp_gl_check_barriers(const sp_gl_barriers *barriers)
 {
     if (!barriers)
         return NULL;
-    if (barriers->size != sizeof(*barriers))
-        return "barriers->size is not its size";
     if (barriers->buffer_count > 0 && !barriers->buffers)
         return "barriers->buffers is required with a count";
     if (barriers->texture_count > 0 && (!barriers->textures || !barriers->layouts))

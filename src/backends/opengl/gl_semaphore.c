@@ -157,8 +157,6 @@ static sp_status import_payload(sp_gl_semaphore *made, sp_gl_scope *scope,
 static const char *check_desc(const sp_gl_semaphore_import_desc *desc)
 {
     bool fence = desc->type == SP_GL_SEMAPHORE_D3D12_FENCE;
-    if (desc->size != sizeof(*desc))
-        return "desc->size is not its size";
     if (desc->type < SP_GL_SEMAPHORE_BINARY || desc->type > SP_GL_SEMAPHORE_D3D12_FENCE)
         return "desc->type is not one of sp_gl_semaphore_type";
     if (desc->handle_type < SP_GL_HANDLE_OPAQUE_FD || desc->handle_type > SP_GL_HANDLE_D3D12_FENCE)
@@ -235,6 +233,7 @@ sp_status sp_gl_semaphore_import(sp_gl_context *context, const sp_gl_semaphore_i
                                  sp_gl_semaphore **out)
 {
     SP_CHECK_ARGUMENT(context && desc && out, "context, desc and out are required");
+    SP_CHECK_SIZE(desc);
     const char *why = check_desc(desc);
     SP_CHECK_ARGUMENT(!why, why);
     sp_status status = sp_gl_check_shared(context, __func__);

@@ -147,6 +147,8 @@ sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_semaphore
     SP_CHECK_ARGUMENT(context && semaphore, "context and semaphore are required");
     SP_CHECK_ARGUMENT(sp_gl_has_values(semaphore) || value == 0, "a binary's signal has no value");
     SP_CHECK_ARGUMENT(value != UINT64_MAX, "UINT64_MAX is not a timeline value");
+    if (barriers)
+        SP_CHECK_SIZE(barriers);
     const char *why = sp_gl_check_barriers(barriers);
     SP_CHECK_ARGUMENT(!why, why);
     spares spare;

@@ -299,6 +299,8 @@ sp_status sp_gl_context_wait(sp_gl_context *context, const sp_point *point,
 {
     sp_waiter *waiter;
     SP_CHECK_ARGUMENT(context && point, "context and point are required");
+    if (barriers)
+        SP_CHECK_SIZE(barriers);
     const char *why = sp_gl_check_barriers(barriers);
     SP_CHECK_ARGUMENT(!why, why);
     if (barriers && barriers->buffer_count + barriers->texture_count == 0)

@@ -188,8 +188,7 @@ sp_status sp_vk_binary_check_free_locked(sp_vk_semaphore *binary, uint32_t slot)
     const sp_vk_signal *current = binary->current;
     uint32_t state = current ? state_of(current) : SP_ONESHOT_CONSUMED;
     if (state == SP_ONESHOT_SUBMITTED && current->ours) {
-        return sp_fail(SP_ERROR_INVALID_STATE,
-                       "a signal of this binary semaphore is pending, and nobody waits for it yet");
+        return sp_fail_signal_pending();
     }
     if (state == SP_ONESHOT_CLAIMED && sp_load64(&current->gate_value) == 0)
         return fail_wait_not_run();

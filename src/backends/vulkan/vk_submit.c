@@ -124,8 +124,7 @@ static sp_status check_binary_signal_locked(const sp_vk_batch *batch)
                        "a temporary import has its signal already, and serves one wait");
     }
     if (current && sp_load32(&current->oneshot.state) < SP_ONESHOT_CLAIMED) {
-        return sp_fail(SP_ERROR_INVALID_STATE,
-                       "a signal of this binary semaphore is pending, and nobody waits for it yet");
+        return sp_fail_signal_pending();
     }
     return sp_vk_binary_check_free_locked(binary, batch->queue->lane->slot);
 }
