@@ -134,6 +134,10 @@ sp_status sp_waiter_fail_as_stored(sp_waiter *waiter);
 sp_status sp_waiter_require_reached(sp_waiter *waiter, uint64_t value, const char *call,
                                     const char *waits);
 
+/* Fails all that is not known reached because something went wrong that cannot be made good. What
+ * says of a call "try again" is no answer of a point for ever: it becomes FAILED's cause. */
+void sp_waiter_fail_for_good(sp_waiter *waiter, const sp_error *error);
+
 /* The stored failure of `value` as the last error, or SP_OK if it has not failed. */
 static inline sp_status sp_waiter_check_failed(sp_waiter *waiter, uint64_t value)
 {

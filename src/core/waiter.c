@@ -155,6 +155,16 @@ sp_status sp_waiter_fail(sp_waiter *waiter, uint64_t from, const sp_error *error
     return SP_OK;
 }
 
+void sp_waiter_fail_for_good(sp_waiter *waiter, const sp_error *error)
+{
+    sp_error kept = *error;
+    if (sp_status_class(kept.status) == SP_CLASS_RECOVERABLE) {
+        kept.cause = kept.status;
+        kept.status = SP_ERROR_FAILED;
+    }
+    sp_waiter_fail(waiter, 0, &kept);
+}
+
 sp_status sp_waiter_require_reached(sp_waiter *waiter, uint64_t value, const char *call,
                                     const char *waits)
 {

@@ -46,7 +46,7 @@ static sp_status start_wait(sp_cuda_signal *signal)
     if (!enqueued)
         sp_oneshot_unclaim(&signal->oneshot);
     else if (status != SP_OK)
-        sp_waiter_fail(&signal->oneshot.base, 1, sp_last_error());
+        sp_waiter_fail_for_good(&signal->oneshot.base, sp_last_error());
     return status;
 }
 

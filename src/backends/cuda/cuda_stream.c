@@ -221,7 +221,7 @@ static void note_enqueued(const wait_list *list, size_t end, const sp_error *unm
         }
         sp_os_mutex_unlock(&item->semaphore->lock);
         if (unmarked && item->signal)
-            sp_waiter_fail(&item->signal->oneshot.base, 1, unmarked);
+            sp_waiter_fail_for_good(&item->signal->oneshot.base, unmarked);
         item->signal = NULL; /* stays claimed */
     }
 }

@@ -68,7 +68,7 @@ bool sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate)
     cl_int result = cl->retain_event(gate);
     if (result != CL_SUCCESS) { /* then nothing will tell when the wait is over */
         sp_cl_fail(result, "clRetainEvent");
-        sp_waiter_fail(&signal->oneshot.base, 1, sp_last_error());
+        sp_waiter_fail_for_good(&signal->oneshot.base, sp_last_error());
         return false;
     }
     if (cl->retain_event(gate) == CL_SUCCESS)

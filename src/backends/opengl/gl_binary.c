@@ -59,7 +59,7 @@ void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, uint64_t stre
 
 void sp_gl_signal_fail(sp_gl_signal *signal, const sp_error *error)
 {
-    sp_waiter_fail(&signal->oneshot.base, 0, error);
+    sp_waiter_fail_for_good(&signal->oneshot.base, error);
 }
 
 static sp_status probe_gone(sp_gl_signal *signal, uint64_t value, uint64_t *reached)
