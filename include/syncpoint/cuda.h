@@ -194,9 +194,11 @@ SP_API struct CUextSemaphore_st *sp_cuda_semaphore_handle(const sp_cuda_semaphor
  * A host wait without an origin enqueues a wait on a stream of the library's; when its time runs
  * out, that stays in the context, and a later wait for the same value goes on with it. A poll begins
  * none: before any wait it says PENDING, unless a stream of this sp_cuda_context has signalled the
- * value or a larger one. The library makes up to 16 such streams. Each takes one of the few channels
- * that a device has (8, or what CUDA_DEVICE_MAX_CONNECTIONS said when the process began), and waits that
- * share one hold up each other, but for growing values of one semaphore. An origin has none of this.
+ * value or a larger one; a wait for a larger value than one that is outstanding begins once that is
+ * reached. The library makes up to 16 such streams, and further waits begin when one is idle. Each takes
+ * one of the few channels that a device has (8, or what CUDA_DEVICE_MAX_CONNECTIONS said when the
+ * process began), and what shares one is held up. An origin has none of this. That a wait cannot begin,
+ * because CUDA refuses something, is INVALID_STATE for that wait alone.
  * Ownership: *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, UINT64_MAX, a binary or keyed mutex); FORKED.
  *   Since: 0.1 */
@@ -215,8 +217,9 @@ SP_API sp_status sp_cuda_semaphore_point(sp_cuda_semaphore *semaphore, sp_point 
  * key again.
  * Ownership: *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE (a signal of our own has points, and nobody waits
- *   for it yet; or after sp_cuda_context_destroy(), or the CUcontext is gone); OUT_OF_MEMORY;
- *   FORKED. On error: *out is unchanged. Since: 0.1 */
+ *   for it yet; a wait failed whose end nobody can tell, see sp_cuda_stream_wait(); or after
+ *   sp_cuda_context_destroy(), or the CUcontext is gone); OUT_OF_MEMORY; FORKED.
+ *   On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key, uint32_t flags,
                                       sp_point *out);
 
@@ -231,7 +234,8 @@ SP_API sp_status sp_cuda_binary_point(sp_cuda_semaphore *semaphore, uint64_t key
  * wait.
  * Returns: SP_OK; INVALID_ARGUMENT (also a value that does not increase); WRONG_CONTEXT (a stream
  *   of another context); DEVICE_MISMATCH (a semaphore of another sp_cuda_context); INVALID_STATE
- *   (the stream is being captured; binary: a signal has points, and nobody waits for it yet; after
+ *   (the stream is being captured; binary: a signal has points, and nobody waits for it yet, or a
+ *   wait failed whose end nobody can tell; a timeline has no values left; after
  *   sp_cuda_context_destroy(), or the CUcontext is gone); FAILED or another failure of the origin,
  *   which is asked for its value; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
  *   On error: nothing is signalled, the value is given back, *out is unchanged. That CUDA refuses
@@ -255,7 +259,8 @@ SP_API sp_status sp_cuda_stream_signal_semaphore(sp_cuda_context *context,
  *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
  *   On error: a part of a chain may be enqueued. Of a binary, a wait that is enqueued without an
  *   event of the library's behind it, because CUDA refused that, has used the signal up, and the
- *   point fails. Since: 0.1 */
+ *   point fails: nobody can tell when that wait is over, so the semaphore takes no further signal, and
+ *   its primitive is to be imported anew. Since: 0.1 */
 SP_API sp_status sp_cuda_stream_wait(sp_cuda_context *context, struct CUstream_st *stream,
                                      const sp_point *point);
 

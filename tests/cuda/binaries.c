@@ -441,7 +441,7 @@ TEST_NEEDING(a_host_wait_without_its_mark, ON_DOUBLE)
             cu_control->inject("cuEventRecord", 0, 1, 2);
         CHECK_STATUS(sp_wait(&point), round == 1 ? SP_ERROR_OUT_OF_MEMORY : SP_OK);
         cu_control->heal();
-        CHECK_STATUS(sp_wait_timeout(&point, MS), round == 1 ? SP_ERROR_OUT_OF_MEMORY : SP_OK);
+        CHECK_STATUS(sp_wait_timeout(&point, MS), round == 1 ? SP_ERROR_FAILED : SP_OK);
         sp_point_unref(&point);
     }
     close_binary(binary);

@@ -60,8 +60,8 @@ static void check_values(bool growing, unsigned most_streams)
     peer_fini(&peer);
 }
 
-/* Each behind the one before it. */
-TEST(growing_values_share_a_stream)
+/* The smallest must be reached before, so its wait is enough until then. */
+TEST(growing_values_take_one_stream)
 {
     check_values(true, 1);
 }
@@ -122,4 +122,157 @@ TEST(a_value_in_between_is_seen)
     finish();
     peer_fini(&peers[0]);
     peer_fini(&peers[1]);
+}
+
+/* ---- Which stream ---- */
+
+enum { OTHERS = MOST_STREAMS };
+static cu_peer one_of[OTHERS + 1];
+static sp_point first_of[OTHERS + 1];
+
+static void open_timelines(void)
+{
+    start();
+    for (unsigned i = 0; i <= OTHERS; i++) {
+        peer_init(&one_of[i], true);
+        sp_cuda_semaphore *timeline = peer_import(&one_of[i], NULL);
+        first_of[i] = timeline_point(timeline, 1);
+        sp_cuda_semaphore_unref(timeline);
+    }
+}
+
+static void close_timelines(void)
+{
+    for (unsigned i = 0; i <= OTHERS; i++) {
+        CHECK_STATUS(sp_wait(&first_of[i]), SP_OK);
+        sp_point_unref(&first_of[i]);
+    }
+    finish();
+    for (unsigned i = 0; i <= OTHERS; i++)
+        peer_fini(&one_of[i]);
+}
+
+/* All streams have had a wait; nobody looked at those that are over. */
+TEST(a_wait_takes_a_stream_that_is_idle)
+{
+    open_timelines();
+    for (unsigned i = 0; i < OTHERS; i++)
+        CHECK_STATUS(sp_wait_timeout(&first_of[i], MS), SP_TIMEOUT);
+    for (unsigned i = 1; i <= OTHERS; i++)
+        peer_signal(&one_of[i], 1);
+    CHECK_STATUS(sp_wait(&first_of[OTHERS]), SP_OK);
+    CHECK_STATUS(sp_wait_timeout(&first_of[0], MS), SP_TIMEOUT);
+    peer_signal(&one_of[0], 1);
+    close_timelines();
+}
+
+TEST(a_wait_takes_a_stream_of_a_semaphore_that_is_gone)
+{
+    open_timelines();
+    for (unsigned i = 0; i < OTHERS; i++)
+        CHECK_STATUS(sp_wait_timeout(&first_of[i], MS), SP_TIMEOUT);
+    for (unsigned i = 1; i <= OTHERS; i++)
+        peer_signal(&one_of[i], 1);
+    for (unsigned i = 1; i < OTHERS; i++)
+        sp_point_unref(&first_of[i]);
+    CHECK_STATUS(sp_wait(&first_of[OTHERS]), SP_OK);
+    peer_signal(&one_of[0], 1);
+    close_timelines();
+}
+
+/* More than there are streams; then all but one of them come. */
+TEST(a_later_value_is_not_behind_a_stranger)
+{
+    sp_point next = {0};
+    open_timelines();
+    for (unsigned i = 0; i <= OTHERS; i++)
+        CHECK_STATUS(sp_wait_timeout(&first_of[i], MS), SP_TIMEOUT);
+    CHECK_STATUS(sp_point_at(&first_of[OTHERS], 2, &next), SP_OK);
+    for (unsigned i = 1; i < OTHERS; i++) {
+        peer_signal(&one_of[i], 1);
+        CHECK_STATUS(sp_wait(&first_of[i]), SP_OK);
+    }
+    peer_signal(&one_of[0], 1);
+    peer_signal(&one_of[OTHERS], 2);
+    CHECK_STATUS(sp_wait(&next), SP_OK);
+    sp_point_unref(&next);
+    close_timelines();
+}
+
+TEST_NEEDING(waits_for_values_that_do_not_come_cost_no_more_and_more, ON_DOUBLE)
+{
+    enum { TIMES = 300 };
+    cu_peer peer;
+    start();
+    peer_init(&peer, true);
+    sp_cuda_semaphore *timeline = peer_import(&peer, NULL);
+    unsigned before = calls("cuWaitExternalSemaphoresAsync");
+    for (unsigned i = 1; i <= TIMES; i++) {
+        sp_point point = timeline_point(timeline, i);
+        CHECK_STATUS(sp_wait_timeout(&point, 0), SP_TIMEOUT);
+        CHECK_STATUS(sp_wait_timeout(&point, MS / 10), SP_TIMEOUT);
+        sp_point_unref(&point);
+    }
+    CHECK_EQUAL(calls("cuWaitExternalSemaphoresAsync") - before, 1);
+    peer_signal(&peer, TIMES);
+    sp_point last = timeline_point(timeline, TIMES);
+    CHECK_STATUS(sp_wait(&last), SP_OK);
+    sp_point_unref(&last);
+    sp_cuda_semaphore_unref(timeline);
+    finish();
+    peer_fini(&peer);
+}
+
+/* ---- What fails once ---- */
+
+TEST_NEEDING(a_wait_that_cannot_begin_breaks_nothing, ON_DOUBLE)
+{
+    static const char *const names[] = {"cuStreamCreate", "cuWaitExternalSemaphoresAsync",
+                                        "cuEventRecord", "cuEventCreate"};
+    for (unsigned i = 0; i < COUNT_OF(names); i++) {
+        cu_peer peer;
+        start();
+        peer_init(&peer, true);
+        sp_cuda_semaphore *timeline = peer_import(&peer, NULL);
+        sp_point point = timeline_point(timeline, 1);
+        cu_control->inject(names[i], 0, 1, 304);
+        CHECK_ERROR(sp_wait_timeout(&point, MS), SP_ERROR_INVALID_STATE);
+        CHECK_EQUAL(cu_control->failed(), 1);
+        CHECK_STATUS(sp_wait_timeout(&point, MS), SP_TIMEOUT);
+        peer_signal(&peer, 1);
+        CHECK_STATUS(sp_wait(&point), SP_OK);
+        sp_point_unref(&point);
+        sp_cuda_semaphore_unref(timeline);
+        finish();
+        peer_fini(&peer);
+    }
+}
+
+/* The wait is there, and takes a signal; when it has, nobody can tell. */
+TEST_NEEDING(no_signal_follows_a_wait_without_a_mark, ON_DOUBLE)
+{
+    cu_peer peer;
+    start();
+    peer_init(&peer, false);
+    sp_cuda_semaphore *binary = peer_import(&peer, NULL);
+    sp_point point = binary_point(binary, 0), refused = {0};
+    CUstream other = cu_new_stream();
+    gate_close(ctx.stream, 1);
+    cu_control->inject("cuEventRecord", 0, 1, 2);
+    CHECK_ERROR(sp_cuda_stream_wait(ctx.sp, ctx.stream, &point), SP_ERROR_OUT_OF_MEMORY);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_FAILED); /* for good, so it is no call to try again */
+    CHECK_STATUS(sp_last_error()->cause, SP_ERROR_OUT_OF_MEMORY);
+    CHECK_ERROR(sp_cuda_stream_signal_semaphore(ctx.sp, other, binary, 0, &refused),
+                SP_ERROR_INVALID_STATE);
+    sp_point_unref(&point);
+    CHECK_ERROR(sp_cuda_stream_signal_semaphore(ctx.sp, other, binary, 0, &refused),
+                SP_ERROR_INVALID_STATE);
+    CHECK_ERROR(sp_cuda_binary_point(binary, 0, 0, &refused), SP_ERROR_INVALID_STATE);
+    peer_signal(&peer, 0);
+    gate_open(1);
+    CHECK_CU(cu.StreamSynchronize(ctx.stream));
+    CHECK_CU(cu.StreamDestroy(other));
+    sp_cuda_semaphore_unref(binary);
+    finish();
+    peer_fini(&peer);
 }

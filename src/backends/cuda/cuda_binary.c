@@ -177,6 +177,12 @@ static bool is_being_waited_for(const sp_cuda_signal *signal)
 sp_status sp_cuda_binary_check_free_locked(const sp_cuda_semaphore *binary)
 {
     const sp_cuda_signal *current = binary->current;
+    if (binary->stray_wait) {
+        return sp_fail(
+            SP_ERROR_INVALID_STATE,
+            "a wait on this semaphore is enqueued, and CUDA gave nothing to tell when it "
+            "is over: import the semaphore's primitive anew");
+    }
     bool pending = current && current->ours && state_of(current) == SP_ONESHOT_SUBMITTED;
     if (!pending && !(current && is_being_waited_for(current)))
         return SP_OK;

@@ -45,6 +45,7 @@ void sp_cuda_context_unref(sp_cuda_context *context)
     sp_pool_empty(&context->uses);
     if (!sp_cuda_is_forked(context)) {
         sp_os_mutex_fini(&context->lock);
+        sp_os_mutex_fini(&context->lane_streams_lock);
         sp_cuda_driver_unload(&context->cu);
     }
     free(context);
@@ -138,10 +139,21 @@ static sp_status start(sp_cuda_context *context, CUcontext given)
     return status;
 }
 
+static bool init_locks(sp_cuda_context *context)
+{
+    if (!sp_os_mutex_init(&context->lock))
+        return false;
+    if (sp_os_mutex_init(&context->lane_streams_lock))
+        return true;
+    sp_os_mutex_fini(&context->lock);
+    return false;
+}
+
 static sp_cuda_context *allocate(const sp_cuda_context_desc *desc, const sp_cuda_driver *driver)
 {
     sp_cuda_context *context = calloc(1, sizeof(*context));
-    if (!context || !sp_os_mutex_init(&context->lock)) {
+    bool locks = context && init_locks(context);
+    if (!locks) {
         free(context);
         sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_cuda_context_create: out of memory");
         return NULL;
@@ -204,7 +216,7 @@ static void destroy_handles(sp_cuda_context *context)
         sp_cuda_note_gone(context, SP_CUDA_ENDED);
     sp_os_mutex_lock(&context->lock);
     sp_cuda_note_gone(context, SP_CUDA_DEAD);
-    sp_cuda_lane_streams_destroy_locked(context);
+    sp_cuda_lane_streams_destroy(context);
     sp_cuda_events_destroy_locked(context);
     sp_os_mutex_unlock(&context->lock);
     sp_cuda_semaphore *unheld = sp_cuda_semaphores_destroy(context);
@@ -212,6 +224,7 @@ static void destroy_handles(sp_cuda_context *context)
         sp_cuda_leave(context, scope);
     sp_cuda_unrelax(context, mode);
     sp_cuda_semaphores_free(unheld);
+    sp_cuda_lane_streams_forget(context);
 }
 
 sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t timeout_ns)
@@ -222,6 +235,7 @@ sp_status sp_cuda_context_destroy(sp_cuda_context *context, uint64_t timeout_ns)
         sp_cuda_semaphore *retired = context->retired;
         context->retired = NULL;
         sp_cuda_semaphores_free(retired);
+        sp_cuda_lane_streams_forget(context);
         let_go(context);
         return sp_fail_forked();
     }

@@ -42,10 +42,10 @@ typedef struct sp_cuda_use sp_cuda_use;
  * pending, whoever's they are: so we never hold more than half of them. */
 #define SP_CUDA_MOST_LANE_STREAMS 16
 typedef struct sp_cuda_lane_stream {
-    CUstream stream;               /* NULL: not made yet                            */
-    uint32_t waits;                /* lanes on it                                   */
-    const sp_cuda_semaphore *last; /* of the last of them; only to be compared with */
-    uint64_t last_value;
+    CUstream stream;     /* NULL: not made yet                                                  */
+    uint32_t entered;    /* a thread makes it, or enqueues on it right now                      */
+    bool stuck;          /* a wait on it has no mark: nobody knows when it is idle again        */
+    sp_cuda_event *last; /* the mark of the last wait, a reference                              */
 } sp_cuda_lane_stream;
 
 /* ---- Context (cuda_context.c) ---- */
@@ -71,7 +71,7 @@ struct sp_cuda_context {
     CUstream known_streams[SP_CUDA_KNOWN_STREAMS]; /* seen to be of this context; hints */
 
     sp_cuda_lane_stream lane_streams[SP_CUDA_MOST_LANE_STREAMS];
-    uint32_t lane_streams_lock; /* a spin lock */
+    sp_os_mutex lane_streams_lock; /* within a semaphore's */
 
     uint64_t mark_clock; /* counts beginnings and ends of the recording of marks */
     uint32_t untracked;  /* an operation has no mark: nobody knows when it is done                */
@@ -118,6 +118,8 @@ void sp_cuda_note_result(sp_cuda_context *context, CUresult result);
 sp_status sp_cuda_fail_unnoted(const sp_cuda_context *context, CUresult result, const char *call);
 /* For calls that are given a handle from elsewhere: what drivers say to one that is no good. */
 sp_status sp_cuda_fail_handle(sp_cuda_context *context, CUresult result, const char *call);
+/* The last error, of a host wait that could not begin, as one that is not kept: that breaks nothing. */
+sp_status sp_cuda_fail_wait_only(const sp_cuda_context *context);
 /* The last error for what is known to be gone. */
 sp_status sp_cuda_fail_gone(const sp_cuda_context *context);
 /* Does the result say that the CUcontext, or the driver, is no more? */
@@ -261,6 +263,7 @@ struct sp_cuda_semaphore {
     sp_cuda_signal *current; /* the last signal that has points; not a reference                */
     sp_cuda_event *waited;   /* the mark of the last wait, and its stream                       */
     unsigned long long wait_stream;
+    bool stray_wait; /* a wait is enqueued that has no mark: no signal may follow it    */
 
     /* Under the context's lock: its list of semaphores, or of retired ones. */
     sp_cuda_semaphore *next;
@@ -326,7 +329,6 @@ void sp_cuda_uses_drop_locked(sp_cuda_semaphore *semaphore);
 /* A wait on a stream, in a semaphore's list. */
 struct sp_cuda_lane {
     sp_cuda_lane *next;
-    sp_cuda_lane_stream *on;
     uint64_t value;      /* or key */
     sp_cuda_event *mark; /* a reference; NULL: none could be recorded, the lane is lost         */
 };
@@ -338,12 +340,14 @@ sp_status sp_cuda_enqueue_wait(const sp_cuda_semaphore *semaphore, uint64_t valu
  * the context is being destroyed. */
 sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value,
                                     sp_cuda_event **mark, bool *enqueued);
-/* Looks at the waits for `value` and above, notes what is reached, and ends those that are done.
- * PENDING or an error. *waiting: is there a wait for just this value? */
+/* Looks at the waits, notes what is reached, and ends those that are done. PENDING or an error.
+ * *waiting: is there one for this value, or for a smaller one, which must be reached before? */
 sp_status sp_cuda_lanes_poll_locked(sp_cuda_semaphore *semaphore, uint64_t value, bool *waiting);
 bool sp_cuda_lanes_pending_locked(sp_cuda_semaphore *semaphore);
 void sp_cuda_lanes_drop_locked(sp_cuda_semaphore *semaphore);
-void sp_cuda_lane_streams_destroy_locked(sp_cuda_context *context);
+/* The end of the context: of the streams, and of what else they have. */
+void sp_cuda_lane_streams_destroy(sp_cuda_context *context);
+void sp_cuda_lane_streams_forget(sp_cuda_context *context);
 
 /* ---- Semaphores with values (cuda_timeline.c) ---- */
 

@@ -1,39 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
  * Host waits on semaphores that cannot be asked: a device-side wait on a stream of the library's,
- * with a mark behind it, a lane. Waits on one stream queue behind each other, so each has one of its
- * own while there are enough, or is behind a lower value of its semaphore. A wait whose time ran out
- * stays: the next one for the same value goes on with it.
+ * with a mark behind it, a lane. Waits on one stream would queue behind each other, so each has one
+ * of its own, and where there are no more it begins when one is idle. A wait whose time ran out stays:
+ * the next one for the same value goes on with it, and so does one for a larger value until that one
+ * is reached.
  */
 #include "cuda_internal.h"
 
 /* ---- Streams ---- */
 
-static sp_cuda_lane_stream *choose_locked(sp_cuda_context *context,
-                                          const sp_cuda_semaphore *semaphore, uint64_t value)
+static bool is_idle(const sp_cuda_lane_stream *at)
 {
-    sp_cuda_lane_stream *idle = NULL, *least = NULL;
-    for (size_t i = 0; i < SP_CUDA_MOST_LANE_STREAMS; i++) {
-        sp_cuda_lane_stream *at = &context->lane_streams[i];
-        bool is_made = at->stream != NULL;
-        if (at->waits == 0) {
-            if (!idle || (is_made && !idle->stream))
-                idle = at;
-        } else if (is_made) { /* else another thread is making it */
-            if (semaphore->counting && at->last == semaphore && at->last_value <= value)
-                return at;
-            if (!least || at->waits < least->waits)
-                least = at;
-        }
-    }
-    return idle ? idle : least;
+    if (at->entered || at->stuck)
+        return false;
+    return !at->last || sp_cuda_event_probe(at->last) == SP_OK;
 }
 
-static void leave_stream(sp_cuda_context *context, sp_cuda_lane *lane)
+/* One that is idle, or else not made yet. NULL: there is none right now. */
+static sp_cuda_lane_stream *choose_locked(sp_cuda_context *context)
 {
-    sp_os_spin_lock(&context->lane_streams_lock);
-    lane->on->waits--;
-    sp_os_spin_unlock(&context->lane_streams_lock);
+    sp_cuda_lane_stream *unmade = NULL;
+    for (size_t i = 0; i < SP_CUDA_MOST_LANE_STREAMS; i++) {
+        sp_cuda_lane_stream *at = &context->lane_streams[i];
+        if (at->stream && is_idle(at))
+            return at;
+        if (!at->stream && !at->entered && !unmade)
+            unmade = at;
+    }
+    return unmade;
 }
 
 static sp_status make_stream(sp_cuda_context *context, sp_cuda_lane_stream *at)
@@ -44,33 +39,39 @@ static sp_status make_stream(sp_cuda_context *context, sp_cuda_lane_stream *at)
     sp_cuda_unrelax(context, mode);
     if (result != CUDA_SUCCESS)
         return sp_cuda_fail(context, result, "cuStreamCreate");
-    sp_os_spin_lock(&context->lane_streams_lock);
+    sp_os_mutex_lock(&context->lane_streams_lock);
     at->stream = made;
-    sp_os_spin_unlock(&context->lane_streams_lock);
+    sp_os_mutex_unlock(&context->lane_streams_lock);
     return SP_OK;
 }
 
-static sp_status enter_stream(sp_cuda_context *context, const sp_cuda_semaphore *semaphore,
-                              uint64_t value, sp_cuda_lane *lane)
+/* `mark`: of the wait that was enqueued, NULL: it has none; or nothing was enqueued. */
+static void leave_stream(sp_cuda_context *context, sp_cuda_lane_stream *at, bool enqueued,
+                         sp_cuda_event *mark)
 {
-    sp_os_spin_lock(&context->lane_streams_lock);
-    sp_cuda_lane_stream *at = choose_locked(context, semaphore, value);
-    if (at) {
-        at->waits++;
-        at->last = semaphore;
-        at->last_value = value;
-    }
-    sp_os_spin_unlock(&context->lane_streams_lock);
-    lane->on = at;
-    if (!at) {
-        return sp_fail(SP_ERROR_BACKEND,
-                       "the driver is making %d streams for host waits: it does "
-                       "not go on while so many streams wait",
-                       SP_CUDA_MOST_LANE_STREAMS);
-    }
+    sp_os_mutex_lock(&context->lane_streams_lock);
+    at->entered--;
+    at->stuck |= enqueued && !mark;
+    if (mark)
+        sp_cuda_mark_set(&at->last, mark);
+    sp_os_mutex_unlock(&context->lane_streams_lock);
+}
+
+/* TIMEOUT: none is idle, look again. */
+static sp_status enter_stream(sp_cuda_context *context, sp_cuda_lane_stream **out)
+{
+    sp_os_mutex_lock(&context->lane_streams_lock);
+    sp_cuda_lane_stream *at = choose_locked(context);
+    if (at)
+        at->entered++;
+    sp_os_mutex_unlock(&context->lane_streams_lock);
+    if (!at)
+        return SP_TIMEOUT;
     sp_status status = at->stream ? SP_OK : make_stream(context, at);
-    if (status != SP_OK)
-        leave_stream(context, lane);
+    if (status == SP_OK)
+        *out = at;
+    else
+        leave_stream(context, at, false, NULL);
     return status;
 }
 
@@ -79,28 +80,21 @@ static sp_status enter_stream(sp_cuda_context *context, const sp_cuda_semaphore 
 static void put_back(sp_cuda_context *context, sp_cuda_lane *lane)
 {
     sp_cuda_mark_set(&lane->mark, NULL);
-    if (sp_cuda_is_forked(context))
-        return;
-    leave_stream(context, lane);
-    sp_pool_put(&context->lanes, lane);
+    if (!sp_cuda_is_forked(context))
+        sp_pool_put(&context->lanes, lane);
 }
 
-static sp_status get(const sp_cuda_semaphore *semaphore, uint64_t value, sp_cuda_lane **out)
+static sp_status get(sp_cuda_context *context, sp_cuda_lane **out)
 {
-    sp_cuda_context *context = semaphore->context;
     sp_cuda_lane *lane = sp_pool_get(&context->lanes);
     if (!lane)
         return SP_ERROR_OUT_OF_MEMORY;
+    lane->mark = NULL;
     sp_status status = sp_cuda_event_take(context, &lane->mark);
-    if (status == SP_OK) {
-        status = enter_stream(context, semaphore, value, lane);
-        if (status != SP_OK)
-            sp_cuda_mark_set(&lane->mark, NULL);
-    }
     if (status == SP_OK)
         *out = lane;
     else
-        sp_pool_put(&context->lanes, lane);
+        put_back(context, lane);
     return status;
 }
 
@@ -135,35 +129,39 @@ static sp_status give_key_back(const sp_cuda_semaphore *semaphore, uint64_t key,
                : sp_cuda_fail(context, result, "cuSignalExternalSemaphoresAsync");
 }
 
-static void add(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t value)
-{
-    lane->value = value;
-    lane->next = semaphore->lanes;
-    semaphore->lanes = lane;
-}
-
-/* Once the wait is enqueued the lane is in use. If nothing can be recorded behind it, it stays so.
- */
-static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, uint64_t value,
+/* Once the wait is enqueued the lane is in use. If nothing can be recorded behind it, it stays so. */
+static sp_status run(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, CUstream stream,
                      bool *enqueued)
 {
-    sp_status status = sp_cuda_order_behind(semaphore->context, lane->on->stream, 0,
-                                            semaphore->waited, semaphore->wait_stream);
+    sp_status status = sp_cuda_order_behind(semaphore->context, stream, 0, semaphore->waited,
+                                            semaphore->wait_stream);
     if (status == SP_OK)
-        status = sp_cuda_enqueue_wait(semaphore, value, lane->on->stream);
-    if (status != SP_OK) {
-        put_back(semaphore->context, lane);
+        status = sp_cuda_enqueue_wait(semaphore, lane->value, stream);
+    if (status != SP_OK)
         return status;
-    }
     *enqueued = true;
-    add(semaphore, lane, value);
-    status = give_key_back(semaphore, value, lane->on->stream);
+    lane->next = semaphore->lanes;
+    semaphore->lanes = lane;
+    status = give_key_back(semaphore, lane->value, stream);
     if (status == SP_OK)
-        status = sp_cuda_event_record(lane->mark, lane->on->stream);
+        status = sp_cuda_event_record(lane->mark, stream);
     if (status != SP_OK) {
         sp_store32(&semaphore->context->untracked, 1);
+        semaphore->stray_wait = true;
         sp_cuda_mark_set(&lane->mark, NULL);
     }
+    return status;
+}
+
+static sp_status run_on_a_stream(sp_cuda_semaphore *semaphore, sp_cuda_lane *lane, bool *enqueued)
+{
+    sp_cuda_context *context = semaphore->context;
+    sp_cuda_lane_stream *at = NULL;
+    sp_status status = enter_stream(context, &at);
+    if (status != SP_OK)
+        return status;
+    status = run(semaphore, lane, at->stream, enqueued);
+    leave_stream(context, at, *enqueued, *enqueued ? lane->mark : NULL);
     return status;
 }
 
@@ -173,7 +171,6 @@ sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value
     sp_cuda_context *context = semaphore->context;
     sp_cuda_lane *lane = NULL;
     sp_cuda_scope scope;
-    bool unused;
     *enqueued = false;
     sp_status status = sp_cuda_check_usable(context);
     if (status == SP_OK && sp_load32(&context->ending))
@@ -182,14 +179,17 @@ sp_status sp_cuda_lane_start_locked(sp_cuda_semaphore *semaphore, uint64_t value
         status = sp_cuda_enter(context, &scope);
     if (status != SP_OK)
         return status;
-    sp_cuda_lanes_poll_locked(semaphore, 0, &unused); /* what is done is to be used again */
-    status = get(semaphore, value, &lane);
-    if (status == SP_OK)
-        status = run(semaphore, lane, value, enqueued);
-    if (status == SP_OK)
-        *mark = lane->mark;
+    status = get(context, &lane);
+    if (status == SP_OK) {
+        lane->value = value;
+        status = run_on_a_stream(semaphore, lane, enqueued);
+        if (status == SP_OK)
+            *mark = lane->mark;
+        if (!*enqueued)
+            put_back(context, lane);
+    }
     sp_cuda_leave(context, scope);
-    return status;
+    return status < 0 && !*enqueued ? sp_cuda_fail_wait_only(context) : status;
 }
 
 /* ---- Looking ---- */
@@ -205,11 +205,11 @@ sp_status sp_cuda_lanes_poll_locked(sp_cuda_semaphore *semaphore, uint64_t value
     *waiting = false;
     while (*link) {
         sp_cuda_lane *lane = *link;
-        sp_status status = lane->value < value ? SP_PENDING : probe(lane);
+        sp_status status = probe(lane);
         if (status < 0)
             return status;
         if (status != SP_OK) {
-            *waiting |= lane->mark && lane->value == value;
+            *waiting |= lane->mark && lane->value <= value;
             link = &lane->next;
             continue;
         }
@@ -244,7 +244,7 @@ void sp_cuda_lanes_drop_locked(sp_cuda_semaphore *semaphore)
     }
 }
 
-void sp_cuda_lane_streams_destroy_locked(sp_cuda_context *context)
+void sp_cuda_lane_streams_destroy(sp_cuda_context *context)
 {
     for (size_t i = 0; i < SP_CUDA_MOST_LANE_STREAMS; i++) {
         sp_cuda_lane_stream *at = &context->lane_streams[i];
@@ -252,4 +252,10 @@ void sp_cuda_lane_streams_destroy_locked(sp_cuda_context *context)
             context->cu.stream_destroy(at->stream);
         at->stream = NULL;
     }
+}
+
+void sp_cuda_lane_streams_forget(sp_cuda_context *context)
+{
+    for (size_t i = 0; i < SP_CUDA_MOST_LANE_STREAMS; i++)
+        sp_cuda_mark_set(&context->lane_streams[i].last, NULL);
 }

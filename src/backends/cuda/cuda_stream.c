@@ -213,6 +213,7 @@ static void note_enqueued(const wait_list *list, size_t end, const sp_error *unm
         sp_os_mutex_lock(&item->semaphore->lock);
         if (unmarked) {
             sp_store32(&list->context->untracked, 1);
+            item->semaphore->stray_wait = true;
         } else {
             sp_cuda_use_add_locked(item->semaphore, item->use, list->stream_id, list->mark);
             item->use = NULL;

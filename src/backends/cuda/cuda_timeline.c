@@ -100,6 +100,8 @@ static sp_status look_or_start(sp_cuda_semaphore *timeline, uint64_t value)
     sp_status status = look_locked(timeline, value, &waiting);
     if (status == SP_PENDING && !waiting) {
         status = sp_cuda_lane_start_locked(timeline, value, &mark, &enqueued);
+        if (status < 0 && enqueued)
+            status = sp_cuda_fail_wait_only(timeline->context);
         status = status == SP_OK ? SP_PENDING : status;
     }
     sp_os_mutex_unlock(&timeline->lock);
@@ -189,7 +191,7 @@ void sp_cuda_timeline_look(sp_cuda_semaphore *timeline)
         return;
     }
     sp_os_mutex_lock(&timeline->lock);
-    sp_cuda_lanes_poll_locked(timeline, 1, &waiting);
+    sp_cuda_lanes_poll_locked(timeline, 0, &waiting);
     sp_cuda_signals_pending_locked(timeline);
     sp_os_mutex_unlock(&timeline->lock);
 }
@@ -210,7 +212,9 @@ sp_status sp_cuda_mint_locked(sp_cuda_semaphore *timeline, uint64_t wanted, uint
     if (status != SP_OK)
         return status;
     uint64_t next = wanted ? wanted : floor + 1;
-    if (next <= floor || next == UINT64_MAX) {
+    if (next == UINT64_MAX)
+        return sp_fail(SP_ERROR_INVALID_STATE, "the timeline has no values left");
+    if (next <= floor) {
         return sp_fail(SP_ERROR_INVALID_ARGUMENT,
                        "value %" PRIu64 " is not above %" PRIu64
                        ", which the timeline has reached or will reach by a pending signal",
