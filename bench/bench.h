@@ -74,6 +74,11 @@ void bench_emit_medians(const bench *b, const char *name, const char *unit, doub
 /* Does the operation `ops` times. */
 typedef void (*bench_batch)(void *argument, size_t ops);
 
+/* Polls, and copies and releases, that many times. The loop's own work is part of the figure, so there
+ * is as little of it as can be. Did each poll say what was expected? */
+bool bench_polls(const sp_point *point, sp_status expected, size_t ops);
+void bench_copies(const sp_point *point, size_t ops);
+
 /* Runs batches of ours and of the raw one (NULL: none) in turn, and emits the medians of ns per
  * operation. */
 void bench_batches(const bench *b, const char *name, bench_batch ours, bench_batch raw,

@@ -61,25 +61,15 @@ static void signal_raw(void *argument, size_t ops)
 static void copy_release(void *argument, size_t ops)
 {
     const cl_bench *c = argument;
-    for (size_t i = 0; i < ops; i++) {
-        sp_point copy = sp_point_ref(&c->point);
-        bench_barrier(&copy);
-        sp_point_unref(&copy);
-    }
+    bench_copies(&c->point, ops);
 }
 
 /* ---- Probes ---- */
 
 static void probe_ours(void *argument, size_t ops)
 {
-    const sp_point *point = &((const cl_bench *)argument)->point;
-    const sp_status expected = ((const cl_bench *)argument)->expected;
-    sp_status wrong = SP_OK;
-    for (size_t i = 0; i < ops; i++) {
-        wrong |= sp_poll(point) ^ expected;
-        bench_barrier(point);
-    }
-    bench_check(wrong == SP_OK, "sp_poll does not say what it should");
+    const cl_bench *c = argument;
+    bench_check(bench_polls(&c->point, c->expected, ops), "sp_poll does not say what it should");
 }
 
 static void probe_raw(void *argument, size_t ops)

@@ -166,14 +166,8 @@ typedef struct probed {
 
 static void probe_ours(void *argument, size_t ops)
 {
-    const sp_point *point = &((const probed *)argument)->point;
-    const sp_status expected = ((const probed *)argument)->expected;
-    sp_status wrong = SP_OK;
-    for (size_t i = 0; i < ops; i++) {
-        wrong |= sp_poll(point) ^ expected;
-        bench_barrier(point);
-    }
-    bench_check(wrong == SP_OK, "sp_poll does not say what it should");
+    const probed *p = argument;
+    bench_check(bench_polls(&p->point, p->expected, ops), "sp_poll does not say what it should");
 }
 
 static void probe_raw(void *argument, size_t ops)

@@ -65,11 +65,7 @@ static void signal_raw(void *argument, size_t ops)
 static void copy_release(void *argument, size_t ops)
 {
     const gl_bench *g = argument;
-    for (size_t i = 0; i < ops; i++) {
-        sp_point copy = sp_point_ref(&g->point);
-        bench_barrier(&copy);
-        sp_point_unref(&copy);
-    }
+    bench_copies(&g->point, ops);
 }
 
 /* ---- Probes ---- */
@@ -77,14 +73,7 @@ static void copy_release(void *argument, size_t ops)
 static void probe_ours(void *argument, size_t ops)
 {
     gl_bench *g = argument;
-    const sp_point *point = &g->point;
-    const sp_status expected = g->expected;
-    sp_status wrong = SP_OK;
-    for (size_t i = 0; i < ops; i++) {
-        wrong |= sp_poll(point) ^ expected;
-        bench_barrier(point);
-    }
-    g->surprised |= wrong != SP_OK;
+    g->surprised |= !bench_polls(&g->point, g->expected, ops);
 }
 
 static void probe_raw(void *argument, size_t ops)

@@ -8,12 +8,7 @@
 
 static void copy_release(void *argument, size_t ops)
 {
-    const sp_point *point = argument;
-    for (size_t i = 0; i < ops; i++) {
-        sp_point copy = sp_point_ref(point);
-        bench_barrier(&copy);
-        sp_point_unref(&copy);
-    }
+    bench_copies(argument, ops);
 }
 
 static void make_copy_release_vk(void *argument, size_t ops)

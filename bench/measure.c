@@ -52,6 +52,25 @@ void bench_emit_medians(const bench *b, const char *name, const char *unit, doub
     bench_emit(b, &row);
 }
 
+bool bench_polls(const sp_point *point, sp_status expected, size_t ops)
+{
+    sp_status wrong = SP_OK;
+    for (size_t i = 0; i < ops; i++) {
+        wrong |= sp_poll(point) ^ expected;
+        bench_barrier(point);
+    }
+    return wrong == SP_OK;
+}
+
+void bench_copies(const sp_point *point, size_t ops)
+{
+    for (size_t i = 0; i < ops; i++) {
+        sp_point copy = sp_point_ref(point);
+        bench_barrier(&copy);
+        sp_point_unref(&copy);
+    }
+}
+
 typedef struct burst {
     size_t ops;
     void (*settle)(void *argument); /* NULL: none */
