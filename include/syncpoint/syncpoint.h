@@ -324,17 +324,36 @@ SP_API sp_status sp_wait(const sp_point *point);
  * Since: 0.1 */
 SP_API sp_status sp_wait_timeout(const sp_point *point, uint64_t timeout_ns);
 
+/* Ends waits from another thread: every wait that carries it returns CANCELLED, those that block now
+ * and those that begin later, until it is reset. */
+typedef struct sp_interrupt sp_interrupt;
+
+/* Ownership: *out is the caller's, until sp_interrupt_destroy(). It is not raised.
+ * Returns: SP_OK; INVALID_ARGUMENT; OUT_OF_MEMORY. On error: *out is unchanged. Since: 0.1 */
+SP_API sp_status sp_interrupt_create(sp_interrupt **out);
+
+/* No wait may carry it any more. NULL is allowed. Since: 0.1 */
+SP_API void sp_interrupt_destroy(sp_interrupt *interrupt);
+
+/* Raises it, and takes that back. Any thread may, and a signal handler, too. NULL is allowed. A wait
+ * that blocks notices within 10 ms, unless its driver does not come back; one that has not noticed
+ * before the reset goes on. Since: 0.1 */
+SP_API void sp_interrupt_raise(sp_interrupt *interrupt);
+SP_API void sp_interrupt_reset(sp_interrupt *interrupt);
+
 #define SP_SPIN_DEFAULT UINT64_C(20000) /* 20 us */
 
 /* How to wait. Zero it, set `size`, then what differs. */
 typedef struct sp_wait_options {
-    size_t size;         /* sizeof(sp_wait_options)                                             */
-    uint64_t timeout_ns; /* as of sp_wait_timeout()                                             */
-    uint64_t spin_ns;    /* how long to spin before blocking; 0 = do not spin                   */
+    size_t size;             /* sizeof(sp_wait_options)                                         */
+    uint64_t timeout_ns;     /* as of sp_wait_timeout()                                         */
+    uint64_t spin_ns;        /* how long to spin before blocking; 0 = do not spin               */
+    sp_interrupt *interrupt; /* Optional: what ends the wait. Borrowed for the call             */
 } sp_wait_options;
 
-/* As sp_wait_timeout(), with a spin budget of the caller's.
- * Returns: as sp_wait_timeout(); INVALID_ARGUMENT for a wrong `size`. Since: 0.1 */
+/* As sp_wait_timeout(), as the options say. A point already reached is SP_OK, raised or not.
+ * Returns: as sp_wait_timeout(); CANCELLED: interrupted; INVALID_ARGUMENT for a wrong `size`.
+ * Since: 0.1 */
 SP_API sp_status sp_wait_with(const sp_point *point, const sp_wait_options *options);
 
 typedef enum sp_wait_mode { SP_WAIT_ALL = 0, SP_WAIT_ANY = 1 } sp_wait_mode;
@@ -354,6 +373,12 @@ typedef enum sp_wait_mode { SP_WAIT_ALL = 0, SP_WAIT_ANY = 1 } sp_wait_mode;
  * Since: 0.1 */
 SP_API sp_status sp_wait_many(const sp_point *points, size_t count, sp_wait_mode mode,
                               uint64_t timeout_ns, size_t *index);
+
+/* The same, as the options say.
+ * Returns: as sp_wait_many(); CANCELLED: interrupted, *index is unchanged; INVALID_ARGUMENT for a
+ *   wrong `size`. Since: 0.1 */
+SP_API sp_status sp_wait_many_with(const sp_point *points, size_t count, sp_wait_mode mode,
+                                   const sp_wait_options *options, size_t *index);
 
 /* ---- Chains -------------------------------------------------------------------------------- */
 

@@ -289,6 +289,9 @@ typedef struct sp_backoff {
 uint64_t sp_backoff_next(sp_backoff *backoff); /* how long to sleep this time */
 void sp_backoff_sleep(sp_backoff *backoff, uint64_t deadline_ns);
 
+/* (interrupt.c) SP_OK, or CANCELLED as the last error. NULL: SP_OK. */
+sp_status sp_interrupt_check(const sp_interrupt *interrupt);
+
 /* While spinning: leaves the primitive alone for a moment. */
 void sp_pause_between_probes(void);
 

@@ -164,8 +164,10 @@ static void note_wait(sp_waiter *waiter, uint64_t waited_ns, uint64_t spin_ns)
         sp_store32(&waiter->vain_spins, vain + 1);
 }
 
-static sp_status wait_until(const sp_point *point, uint64_t deadline_ns, uint64_t spin_ns)
+static sp_status wait_until(const sp_point *point, uint64_t deadline_ns,
+                            const sp_wait_options *options)
 {
+    const uint64_t spin_ns = options->spin_ns;
     const sp_point *leaf = NULL;
     sp_waiter *last = NULL;
     sp_backoff backoff = {0};
@@ -179,6 +181,9 @@ static sp_status wait_until(const sp_point *point, uint64_t deadline_ns, uint64_
         }
         last = leaf->waiter;
         uint64_t now = sp_os_now_ns();
+        sp_status interrupted = sp_interrupt_check(options->interrupt);
+        if (interrupted != SP_OK)
+            return interrupted;
         if (now >= deadline_ns)
             return status == SP_PENDING ? SP_TIMEOUT : status;
         if (spins(last, now - start, spin_ns)) {
@@ -191,7 +196,7 @@ static sp_status wait_until(const sp_point *point, uint64_t deadline_ns, uint64_
     }
 }
 
-static sp_status wait_for(const sp_point *point, uint64_t timeout_ns, uint64_t spin_ns)
+static sp_status wait_for(const sp_point *point, const sp_wait_options *options)
 {
     sp_waiter *waiter;
     sp_status status = sp_point_check(point, &waiter);
@@ -199,22 +204,23 @@ static sp_status wait_for(const sp_point *point, uint64_t timeout_ns, uint64_t s
         return status;
     if (sp_waiter_known_reached(waiter, sp_point_target(point)))
         return SP_OK;
-    return wait_until(point, sp_deadline_ns(timeout_ns), spin_ns);
+    return wait_until(point, sp_deadline_ns(options->timeout_ns), options);
 }
 
 sp_status sp_wait(const sp_point *point)
 {
-    return wait_for(point, SP_TIMEOUT_DEFAULT, SP_SPIN_DEFAULT);
+    return sp_wait_timeout(point, SP_TIMEOUT_DEFAULT);
 }
 
 sp_status sp_wait_timeout(const sp_point *point, uint64_t timeout_ns)
 {
-    return wait_for(point, timeout_ns, SP_SPIN_DEFAULT);
+    const sp_wait_options options = {.timeout_ns = timeout_ns, .spin_ns = SP_SPIN_DEFAULT};
+    return wait_for(point, &options);
 }
 
 sp_status sp_wait_with(const sp_point *point, const sp_wait_options *options)
 {
     SP_CHECK_ARGUMENT(options, "options are required");
     SP_CHECK_SIZE(options);
-    return wait_for(point, options->timeout_ns, options->spin_ns);
+    return wait_for(point, options);
 }

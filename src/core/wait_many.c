@@ -31,13 +31,15 @@ typedef struct many {
     size_t count;
     sp_wait_mode mode;
     uint64_t deadline_ns;
+    const sp_wait_options *options;
     entry *entries;
     sp_waiter **waiters; /* for block_many()                                                    */
     uint64_t *values;
     size_t pending;       /* entries with a leaf                                                */
     size_t first_pending; /* and the first of them                                              */
     bool all_unsubmitted; /* none of them is submitted                                          */
-    size_t index;         /* the point that ended the wait                                      */
+    bool interrupted;
+    size_t index; /* the point that ended the wait                                      */
     wake_event event;
     sp_backoff backoff;
 } many;
@@ -235,12 +237,17 @@ static sp_status block(many *m)
 
 static sp_status wait_loop(many *m)
 {
-    uint64_t spin_end = sp_deadline_ns(SP_SPIN_DEFAULT);
+    uint64_t spin_end = sp_deadline_ns(m->options->spin_ns);
     for (;;) {
         sp_status status = look(m);
         if (status != SP_PENDING)
             return status;
         uint64_t now = sp_os_now_ns();
+        status = sp_interrupt_check(m->options->interrupt);
+        if (status != SP_OK) {
+            m->interrupted = true;
+            return status;
+        }
         if (now >= m->deadline_ns)
             return m->all_unsubmitted ? SP_NOT_SUBMITTED : SP_TIMEOUT;
         if (now < spin_end) {
@@ -270,7 +277,7 @@ static void *room_for(many *m, size_t count)
 
 static void tell_index(const many *m, sp_status status, size_t *index)
 {
-    if (!index)
+    if (!index || m->interrupted)
         return;
     bool timed_out = status == SP_TIMEOUT || status == SP_NOT_SUBMITTED;
     if (timed_out && m->mode == SP_WAIT_ALL)
@@ -307,12 +314,21 @@ static sp_status check_points(const sp_point *points, size_t count, size_t *inde
     return SP_OK;
 }
 
-sp_status sp_wait_many(const sp_point *points, size_t count, sp_wait_mode mode, uint64_t timeout_ns,
-                       size_t *index)
+static const char *check_arguments(const sp_point *points, size_t count, sp_wait_mode mode)
 {
-    SP_CHECK_ARGUMENT(points || count == 0, "points are required");
-    SP_CHECK_ARGUMENT(mode == SP_WAIT_ALL || mode == SP_WAIT_ANY, "mode is neither ALL nor ANY");
-    SP_CHECK_ARGUMENT(count > 0 || mode == SP_WAIT_ALL, "any of no points never comes");
+    if (!points && count > 0)
+        return "points are required";
+    if (mode != SP_WAIT_ALL && mode != SP_WAIT_ANY)
+        return "mode is neither ALL nor ANY";
+    return count == 0 && mode == SP_WAIT_ANY ? "any of no points never comes" : NULL;
+}
+
+static sp_status wait_many(const sp_point *points, size_t count, sp_wait_mode mode,
+                           const sp_wait_options *options, size_t *index)
+{
+    const char *why = check_arguments(points, count, mode);
+    if (why)
+        return sp_fail(SP_ERROR_INVALID_ARGUMENT, "sp_wait_many: %s", why);
     sp_status status = check_points(points, count, index);
     if (status != SP_OK || count == 0)
         return status;
@@ -320,7 +336,8 @@ sp_status sp_wait_many(const sp_point *points, size_t count, sp_wait_mode mode, 
         .points = points,
         .count = count,
         .mode = mode,
-        .deadline_ns = sp_deadline_ns(timeout_ns),
+        .deadline_ns = sp_deadline_ns(options->timeout_ns),
+        .options = options,
     };
     entry entries[ENTRIES_ON_STACK];
     sp_waiter *waiters[ENTRIES_ON_STACK];
@@ -337,4 +354,19 @@ sp_status sp_wait_many(const sp_point *points, size_t count, sp_wait_mode mode, 
     status = wait_with_room(&m, index);
     free(room);
     return status;
+}
+
+sp_status sp_wait_many(const sp_point *points, size_t count, sp_wait_mode mode, uint64_t timeout_ns,
+                       size_t *index)
+{
+    const sp_wait_options options = {.timeout_ns = timeout_ns, .spin_ns = SP_SPIN_DEFAULT};
+    return wait_many(points, count, mode, &options, index);
+}
+
+sp_status sp_wait_many_with(const sp_point *points, size_t count, sp_wait_mode mode,
+                            const sp_wait_options *options, size_t *index)
+{
+    SP_CHECK_ARGUMENT(options, "options are required");
+    SP_CHECK_SIZE(options);
+    return wait_many(points, count, mode, options, index);
 }

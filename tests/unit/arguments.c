@@ -29,6 +29,15 @@ TEST(waits)
     REFUSED(sp_wait_many(&noop, 1, (sp_wait_mode)-1, 0, &index));
     REFUSED(sp_wait_many(NULL, 0, SP_WAIT_ANY, 0, &index));
     REFUSED(sp_wait_many(&noop, 0, SP_WAIT_ANY, 0, &index));
+    const sp_wait_options good = {.size = sizeof(good)}, unsized = {0};
+    REFUSED(sp_wait_many_with(&noop, 1, SP_WAIT_ALL, NULL, &index));
+    REFUSED(sp_wait_many_with(&noop, 1, SP_WAIT_ALL, &unsized, &index));
+    REFUSED(sp_wait_many_with(NULL, 1, SP_WAIT_ALL, &good, &index));
+    CHECK_STATUS(sp_wait_many_with(&noop, 1, SP_WAIT_ALL, &good, &index), SP_OK);
+    REFUSED(sp_interrupt_create(NULL));
+    sp_interrupt_destroy(NULL);
+    sp_interrupt_raise(NULL);
+    sp_interrupt_reset(NULL);
     CHECK_STATUS(sp_wait_many(NULL, 0, SP_WAIT_ALL, SP_FOREVER, &index), SP_OK);
     CHECK_STATUS(sp_wait_many(&noop, 0, SP_WAIT_ALL, SP_FOREVER, &index), SP_OK);
     CHECK_EQUAL(index, 5);
