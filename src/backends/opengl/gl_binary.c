@@ -97,10 +97,12 @@ static sp_status fail_without_gate(sp_gl_signal *signal, sp_status status)
 }
 
 /* The signal is claimed for this. */
-static sp_status consume(sp_gl_signal *signal, sp_gl_sync *fence)
+static sp_status consume(sp_gl_signal *signal, sp_gl_sync *fence, uint64_t deadline_ns)
 {
+    const sp_gl_host_wait wait = {
+        .semaphore = signal->semaphore, .fence = fence, .deadline_ns = deadline_ns};
     sp_gl_place place;
-    sp_status status = sp_gl_insert_host_wait(signal->semaphore, 0, fence, &place);
+    sp_status status = sp_gl_insert_host_wait(&wait, &place);
     if (status == SP_OK)
         sp_gl_signal_set_gate(signal, fence, place.stream);
     else if (place.inserted)
@@ -111,7 +113,7 @@ static sp_status consume(sp_gl_signal *signal, sp_gl_sync *fence)
 }
 
 /* Claims the signal and inserts the wait that uses it up. SP_OK also if another thread did. */
-static sp_status start_wait(sp_gl_signal *signal)
+static sp_status start_wait(sp_gl_signal *signal, uint64_t deadline_ns)
 {
     sp_gl_sync *fence;
     sp_status status = sp_gl_sync_make(signal->semaphore->context, &fence);
@@ -119,7 +121,7 @@ static sp_status start_wait(sp_gl_signal *signal)
         return status;
     status = sp_oneshot_claim_or_join(&signal->oneshot);
     if (status == SP_OK)
-        status = consume(signal, fence);
+        status = consume(signal, fence, deadline_ns);
     else if (status == SP_PENDING)
         status = SP_OK;
     sp_error error = *sp_last_error();
@@ -131,7 +133,7 @@ static sp_status wait_for_gate(sp_gl_signal *signal, uint64_t deadline_ns)
 {
     sp_status status = SP_OK;
     if (state_of(signal) == SP_ONESHOT_SUBMITTED)
-        status = start_wait(signal);
+        status = start_wait(signal, deadline_ns);
     if (status != SP_OK)
         return status;
     sp_gl_sync *gate = gate_of(signal);

@@ -223,12 +223,13 @@ typedef struct sp_gl_scope {
 typedef enum sp_gl_purpose {
     SP_GL_TO_LOOK = 1, /* where the context is current, else in the helper                      */
     SP_GL_TO_MAKE = 2, /* the same                                                              */
-    SP_GL_TO_WAIT = 3  /* rather in the helper, whose stream may stand still                    */
+    SP_GL_TO_WAIT = 3  /* in the helper, if there is one: its stream may stand still            */
 } sp_gl_purpose;
 
-/* SP_OK: GL may be called for objects of the context, until the scope is left. WRONG_CONTEXT; to
- * look also PENDING: the helper is in use, and who uses it may block. */
-sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_purpose purpose, sp_gl_scope *scope);
+/* SP_OK: GL may be called for objects of the context, until the scope is left. WRONG_CONTEXT. Where
+ * the helper is in use by a wait, which may block: to look PENDING at once, else TIMEOUT. */
+sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_purpose purpose, uint64_t deadline_ns,
+                            sp_gl_scope *scope);
 /* Where that was checked already. */
 sp_gl_scope sp_gl_scope_here(sp_gl_context *context);
 /* May call the user's log: hold no lock. */
@@ -330,16 +331,22 @@ sp_status sp_gl_insert_signal_ordered(const sp_gl_operation *operation);
 /* Why they cannot be used, or NULL. */
 const char *sp_gl_check_barriers(const sp_gl_barriers *barriers);
 
+typedef struct sp_gl_host_wait {
+    sp_gl_semaphore *semaphore;
+    uint64_t value; /* with values                       */
+    sp_gl_sync *fence;
+    uint64_t deadline_ns; /* until then it waits for the helper */
+} sp_gl_host_wait;
+
 /* Where a wait was inserted. */
 typedef struct sp_gl_place {
     bool inserted;   /* false: nowhere, and nothing was changed */
     uint64_t stream; /* 0: the helper's                         */
 } sp_gl_place;
 
-/* Inserts a wait, and the fence behind it, where a host wait may. An error, or
- * sp_gl_no_call(). */
-sp_status sp_gl_insert_host_wait(sp_gl_semaphore *semaphore, uint64_t value, sp_gl_sync *fence,
-                                 sp_gl_place *place);
+/* Inserts a wait, and the fence behind it, where a host wait may. An error, sp_gl_no_call(), or
+ * TIMEOUT: the helper was in use. */
+sp_status sp_gl_insert_host_wait(const sp_gl_host_wait *wait, sp_gl_place *place);
 
 /* From now on `fence` tells of `value`. Takes a reference. */
 void sp_gl_timeline_watch(sp_gl_semaphore *timeline, uint64_t value, sp_gl_sync *fence);

@@ -80,7 +80,7 @@ static sp_status wait_gl(const sp_gl_sync *sync, sp_gl_scope *scope, uint64_t ti
 static sp_status wait_gl_in_scope(const sp_gl_sync *sync, uint64_t timeout_ns)
 {
     sp_gl_scope scope;
-    sp_status status = sp_gl_scope_enter(sync->context, SP_GL_TO_LOOK, &scope);
+    sp_status status = sp_gl_scope_enter(sync->context, SP_GL_TO_LOOK, 0, &scope);
     if (status != SP_OK)
         return status;
     status = wait_gl(sync, &scope, scope.helped ? 0 : timeout_ns);

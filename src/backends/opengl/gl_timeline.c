@@ -175,14 +175,17 @@ static sp_status timeline_probe(sp_waiter *waiter, uint64_t value, uint64_t *rea
     return sp_gl_is_gone(timeline->context) ? probe_gone(timeline, value, reached) : status;
 }
 
-static sp_status make_watch(sp_gl_semaphore *timeline, uint64_t value, sp_gl_sync **watch)
+static sp_status make_watch(sp_gl_semaphore *timeline, uint64_t value, uint64_t deadline_ns,
+                            sp_gl_sync **watch)
 {
     sp_gl_sync *fence;
     sp_gl_place place;
     sp_status status = sp_gl_sync_make(timeline->context, &fence);
     if (status != SP_OK)
         return status;
-    status = sp_gl_insert_host_wait(timeline, value, fence, &place);
+    const sp_gl_host_wait wait = {
+        .semaphore = timeline, .value = value, .fence = fence, .deadline_ns = deadline_ns};
+    status = sp_gl_insert_host_wait(&wait, &place);
     if (status != SP_OK) {
         sp_error error = *sp_last_error();
         sp_gl_sync_unref(fence);
@@ -211,7 +214,7 @@ static sp_status wait_with_new_watch(sp_gl_semaphore *timeline, uint64_t value,
                                      uint64_t deadline_ns)
 {
     sp_gl_sync *watch = NULL;
-    sp_status status = make_watch(timeline, value, &watch);
+    sp_status status = make_watch(timeline, value, deadline_ns, &watch);
     if (status != SP_OK)
         return is_fatal(status) ? fail_wait_only() : status;
     status = sp_gl_sync_block(watch, deadline_ns);
