@@ -182,7 +182,8 @@ SP_API sp_status sp_gl_point_export_sync_fd(const sp_point *point, int *fd);
  * stands still until the signal, so do not wait there for what the same context signals later. With
  * a helper that cannot be entered the wait is WRONG_CONTEXT, whatever is current. A wait whose time
  * runs out stays inserted; the next one goes on with it. Such waits run one after the other: one
- * for value 7 that was begun after one for 9 is noticed at 9. sp_poll() inserts nothing:
+ * for value 7 that was begun after one for 9 is noticed at 9. Sixteen of one semaphore are begun; a
+ * further one for a higher value is once the lowest of them is reached. sp_poll() inserts nothing:
  * it is PENDING until such a wait has begun, but for values that this library signalled.
  *
  * A semaphore depends on the context that it was imported with, and on none of those that share with
