@@ -186,9 +186,12 @@ SP_API sp_status sp_gl_point_export_sync_fd(const sp_point *point, int *fd);
  * further one for a higher value is once the lowest of them is reached. sp_poll() inserts nothing:
  * it is PENDING until such a wait has begun, but for values that this library signalled.
  *
- * A semaphore depends on the context that it was imported with, and on none of those that share with
- * it. A wait for a value whose fence the driver refuses or lets fail ends with INVALID_STATE, and the
- * semaphore has not failed; one signal of a binary has.
+ * A semaphore depends on the context that it was imported with, and on none of those that share
+ * with it. A wait for a value whose fence the driver refuses or lets fail ends with INVALID_STATE,
+ * and the semaphore has not failed; one signal of a binary has. Where the fence was refused, nobody
+ * knows when the wait has run, so that sp_gl_context_signal_semaphore() refuses the binary from then
+ * on: import another one. The same goes for a wait that the driver held up for more than 8 s, since
+ * some give up and go on.
  */
 
 /* Objects whose memory the semaphore hands over. The other API's side needs the same list. */
@@ -271,7 +274,8 @@ SP_API sp_status sp_gl_binary_point(sp_gl_semaphore *semaphore, uint32_t flags, 
  * Returns: SP_OK; INVALID_ARGUMENT (also a value that does not increase); WRONG_CONTEXT (also: the
  *   semaphore is of a context that shares nothing with this one); INVALID_STATE (binary: a signal
  *   has a point and nobody waits for it yet, or its wait is just being inserted, or, in another
- *   context's stream, has not run; no value is left; the semaphore's context was destroyed);
+ *   context's stream, has not run; or a wait got no fence, and another semaphore must be imported;
+ *   no value is left; the semaphore's context was destroyed);
  *   OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED. On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_semaphore *semaphore,
                                                 uint64_t value, const sp_gl_barriers *barriers,
@@ -292,7 +296,8 @@ SP_API sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_se
  *   NOT_SUPPORTED (an EGLSync, and the display cannot wait for one on the device; barriers, and no
  *   semaphore to wait for; a carrier);
  *   INVALID_ARGUMENT; OUT_OF_MEMORY; FAILED or another failure of the point; BACKEND; DEVICE_LOST;
- *   FORKED. On BACKEND, OUT_OF_MEMORY or DEVICE_LOST some of a chain's waits may be inserted.
+ *   FORKED. On BACKEND, OUT_OF_MEMORY or DEVICE_LOST some of a chain's waits may be inserted: the
+ *   binaries' points among them have failed if nothing tells when they have run.
  * Since: 0.1 */
 SP_API sp_status sp_gl_context_wait(sp_gl_context *context, const sp_point *point,
                                     const sp_gl_barriers *barriers);

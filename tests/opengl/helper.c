@@ -4,6 +4,8 @@
  */
 #include "gl_case.h"
 
+#include <string.h>
+
 static gl_play_semaphore payload;
 
 static void start_helped(bool glsyncs)
@@ -160,5 +162,38 @@ TEST_NEEDING(a_helper_that_refuses, WITH_DOUBLES)
     CHECK_STATUS(sp_wait(&point), SP_OK);
     sp_point_unref(&fence);
     sp_point_unref(&point);
+    end(binary);
+}
+
+/* ---- Nothing tells when a wait has run ---- */
+
+static void check_refused(sp_gl_semaphore *binary)
+{
+    sp_point marked = test_marked_point(), out = marked;
+    CHECK_ERROR(sp_gl_context_signal_semaphore(context, binary, 0, NULL, &out),
+                SP_ERROR_INVALID_STATE);
+    CHECK(strstr(sp_last_error()->message, "import"));
+    CHECK(test_same_point(&out, &marked));
+    CHECK_EQUAL(gl_play_wrong(), 0);
+}
+
+static void wait_in_vain(void *user)
+{
+    CHECK_ERROR(sp_wait(user), SP_ERROR_OUT_OF_MEMORY);
+}
+
+TEST_NEEDING(no_signal_after_a_wait_without_its_fence, WITH_DOUBLES)
+{
+    start_helped(false);
+    sp_gl_semaphore *binary = import_played(SP_GL_SEMAPHORE_BINARY, &payload);
+    gl_play_hold(true);
+    sp_point point = signal_semaphore(binary, 0);
+    gl_hook_fail(GL_HOOK_eglCreateSyncKHR, GL_HOOK_NO_MEMORY, 0, 1);
+    run_elsewhere(wait_in_vain, &point);
+    check_refused(binary);
+    sp_point_unref(&point);
+    check_refused(binary);
+    gl_play_hold(false);
+    check_refused(binary);
     end(binary);
 }

@@ -59,6 +59,10 @@ void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, uint64_t stre
 
 void sp_gl_signal_fail(sp_gl_signal *signal, const sp_error *error)
 {
+    sp_gl_semaphore *binary = signal->semaphore;
+    sp_os_mutex_lock(&binary->lock);
+    binary->lost_track = true;
+    sp_os_mutex_unlock(&binary->lock);
     sp_waiter_fail_for_good(&signal->oneshot.base, error);
 }
 
@@ -188,10 +192,20 @@ static sp_status fail_wait_not_run(void)
                    "a wait on this binary semaphore was inserted and has not run yet");
 }
 
+static sp_status fail_lost_track(void)
+{
+    return sp_fail(SP_ERROR_INVALID_STATE,
+                   "a wait on this binary semaphore was inserted without a fence that tells when "
+                   "it has used the signal up. Use another semaphore: export one anew from the "
+                   "other API, and import that");
+}
+
 /* In the stream of the last wait a new signal runs after it in any case. */
 static sp_status check_last_gate_locked(const sp_gl_semaphore *binary, uint64_t stream)
 {
     const sp_gl_sync *gate = binary->last_gate;
+    if (binary->lost_track)
+        return fail_lost_track();
     if (!gate || binary->last_gate_in == stream || sp_waiter_known_reached(&gate->base, 1))
         return SP_OK;
     if (sp_gl_sync_has_failed(gate)) /* it never tells */

@@ -62,7 +62,7 @@ sp_status sp_gl_insert_wait(const sp_gl_operation *operation)
 /* One driver holds the flush up until the signal comes, and after 12 s goes on as if it had. */
 #define GIVEN_UP_NS UINT64_C(8000000000)
 
-static sp_status check_not_given_up(uint64_t start_ns)
+sp_status sp_gl_check_not_given_up(uint64_t start_ns)
 {
     if (sp_now_ns() - start_ns < GIVEN_UP_NS)
         return SP_OK;
@@ -83,7 +83,7 @@ static sp_status insert_in_scope(sp_gl_scope *scope, const sp_gl_host_wait *wait
         return status;
     *place = (sp_gl_place){.inserted = true, .stream = scope->stream};
     status = sp_gl_sync_insert(wait->fence, scope);
-    return status == SP_OK ? check_not_given_up(start_ns) : status;
+    return status == SP_OK ? sp_gl_check_not_given_up(start_ns) : status;
 }
 
 sp_status sp_gl_insert_host_wait(const sp_gl_host_wait *wait, sp_gl_place *place)

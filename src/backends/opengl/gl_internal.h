@@ -90,6 +90,7 @@ struct sp_gl_semaphore {
     sp_gl_signal *current; /* the last signal that has points; not a reference                  */
     sp_gl_sync *last_gate; /* behind the last wait that we inserted; a reference, or NULL       */
     uint64_t last_gate_in; /* the stream that has it                                            */
+    bool lost_track;       /* a wait was inserted, and nothing tells when it has run            */
 
     /* Under the context's lock: its list of semaphores, or of retired ones. */
     sp_gl_semaphore *next;
@@ -329,6 +330,9 @@ typedef struct sp_gl_operation {
 sp_status sp_gl_insert_wait(const sp_gl_operation *operation);
 sp_status sp_gl_insert_wait_ordered(const sp_gl_operation *operation);
 sp_status sp_gl_insert_signal_ordered(const sp_gl_operation *operation);
+
+/* Called once a wait that was begun then is flushed. BACKEND: the driver may have given it up. */
+sp_status sp_gl_check_not_given_up(uint64_t start_ns);
 
 /* Why they cannot be used, or NULL. */
 const char *sp_gl_check_barriers(const sp_gl_barriers *barriers);
