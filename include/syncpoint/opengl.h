@@ -63,8 +63,9 @@ typedef struct sp_gl_context_desc {
     /* Optional, both or none: a further native context that shares objects with this one and that
      * nobody else uses, so that GLsyncs and GL semaphores can be waited for, and sync_files
      * imported, on any thread. enter() makes it current on the calling thread, and says whether it
-     * could; leave() restores what was current before. Never called by two threads at once, nor
-     * nested; left again after a few GL calls. Neither may call this library. */
+     * could: if not, the wait or import is WRONG_CONTEXT. leave() restores what was current
+     * before. Never called by two threads at once, nor nested; left again after a few GL calls.
+     * Neither may call this library. */
     bool (*helper_enter)(void *user);
     void (*helper_leave)(void *user);
     void *helper_user;
@@ -161,7 +162,9 @@ SP_API sp_status sp_gl_sync_wrap(sp_gl_context *context, const sp_gl_sync_wrap_d
  * display must have sync_files for -1, too.
  * Returns: SP_OK; INVALID_ARGUMENT; INVALID_HANDLE: not an open sync_file, and not -1;
  *   WRONG_CONTEXT; NOT_SUPPORTED; SYSTEM (no free fd); OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED.
- *   On error *out is unchanged, and the fd is still the caller's, and open. Since: 0.1 */
+ *   TIMEOUT: it needs the helper, which another thread's wait held for 100 ms (a driver may block
+ *   there until the signal comes); try again, or make the context current. Unless it is SP_OK, *out
+ *   is unchanged, and the fd is still the caller's, and open. Since: 0.1 */
 SP_API sp_status sp_gl_sync_import_fd(sp_gl_context *context, int fd, bool adopt, sp_point *out);
 
 /* A point made with SP_GL_EXPORTABLE, or imported from a sync_file, as a sync_file. It uses nothing
@@ -176,14 +179,19 @@ SP_API sp_status sp_gl_point_export_sync_fd(const sp_point *point, int *fd);
  *
  * GL cannot be asked where a semaphore is. A host wait (sp_wait()) inserts a wait and a fence into
  * the helper's stream, or, without a helper, into that of the context that is current: which then
- * stands still until the signal, so do not wait there for what the same context signals later. A
- * wait whose time runs out stays inserted; the next one goes on with it. Such waits run one after
- * the other: one for value 7 that was begun after one for 9 is noticed at 9. sp_poll() inserts
- * nothing: it is PENDING until such a wait has begun, but for values that this library signalled.
+ * stands still until the signal, so do not wait there for what the same context signals later. With
+ * a helper that cannot be entered the wait is WRONG_CONTEXT, whatever is current. A wait whose time
+ * runs out stays inserted; the next one goes on with it. Such waits run one after the other: one
+ * for value 7 that was begun after one for 9 is noticed at 9. Sixteen of one semaphore are begun; a
+ * further one for a higher value is once the lowest of them is reached. sp_poll() inserts nothing:
+ * it is PENDING until such a wait has begun, but for values that this library signalled.
  *
- * A semaphore depends on the context that it was imported with, and on none of those that share with
- * it. A wait for a value whose fence the driver refuses or lets fail ends with INVALID_STATE, and the
- * semaphore has not failed; one signal of a binary has.
+ * A semaphore depends on the context that it was imported with, and on none of those that share
+ * with it. A wait for a value whose fence the driver refuses or lets fail ends with INVALID_STATE,
+ * and the semaphore has not failed; one signal of a binary has. Where the fence was refused, nobody
+ * knows when the wait has run, so that sp_gl_context_signal_semaphore() refuses the binary from then
+ * on: import another one. The same goes for a wait that the driver held up for more than 8 s, since
+ * some give up and go on.
  */
 
 /* Objects whose memory the semaphore hands over. The other API's side needs the same list. */
@@ -266,7 +274,8 @@ SP_API sp_status sp_gl_binary_point(sp_gl_semaphore *semaphore, uint32_t flags, 
  * Returns: SP_OK; INVALID_ARGUMENT (also a value that does not increase); WRONG_CONTEXT (also: the
  *   semaphore is of a context that shares nothing with this one); INVALID_STATE (binary: a signal
  *   has a point and nobody waits for it yet, or its wait is just being inserted, or, in another
- *   context's stream, has not run; no value is left; the semaphore's context was destroyed);
+ *   context's stream, has not run; or a wait got no fence, and another semaphore must be imported;
+ *   no value is left; the semaphore's context was destroyed);
  *   OUT_OF_MEMORY; BACKEND; DEVICE_LOST; FORKED. On error: *out is unchanged. Since: 0.1 */
 SP_API sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_semaphore *semaphore,
                                                 uint64_t value, const sp_gl_barriers *barriers,
@@ -287,7 +296,8 @@ SP_API sp_status sp_gl_context_signal_semaphore(sp_gl_context *context, sp_gl_se
  *   NOT_SUPPORTED (an EGLSync, and the display cannot wait for one on the device; barriers, and no
  *   semaphore to wait for; a carrier);
  *   INVALID_ARGUMENT; OUT_OF_MEMORY; FAILED or another failure of the point; BACKEND; DEVICE_LOST;
- *   FORKED. On BACKEND, OUT_OF_MEMORY or DEVICE_LOST some of a chain's waits may be inserted.
+ *   FORKED. On BACKEND, OUT_OF_MEMORY or DEVICE_LOST some of a chain's waits may be inserted: the
+ *   binaries' points among them have failed if nothing tells when they have run.
  * Since: 0.1 */
 SP_API sp_status sp_gl_context_wait(sp_gl_context *context, const sp_point *point,
                                     const sp_gl_barriers *barriers);

@@ -236,3 +236,53 @@ TEST_NEEDING(destroyed_while_threads_use_everything, WITH_DOUBLES)
     gl_play_hold(false);
     close_gl();
 }
+
+/* ---- Looks that have just begun ---- */
+
+static unsigned without_sync; /* atomic */
+static flag polls;
+
+static EGLint EGLAPIENTRY look_at_sync(EGLDisplay display, EGLSync sync, EGLint flags,
+                                       EGLTime timeout)
+{
+    (void)display;
+    (void)flags;
+    (void)timeout;
+    if (sync)
+        return EGL_TIMEOUT_EXPIRED;
+    __atomic_fetch_add(&without_sync, 1, __ATOMIC_SEQ_CST);
+    gl_hook_set_egl_error(EGL_BAD_PARAMETER);
+    return EGL_FALSE;
+}
+
+static void poll_until_destroyed(void *user)
+{
+    sp_status status;
+    do {
+        status = sp_poll(user);
+        flag_set(&polls);
+    } while (status == SP_PENDING);
+    CHECK_STATUS(status, SP_ERROR_INVALID_STATE);
+}
+
+/* How many of the rounds meet the gap between the two is chance. */
+TEST(looks_that_begin_as_the_context_is_destroyed_have_a_sync)
+{
+    enum { ROUNDS = 200 };
+    open_gl();
+    GL_HOOK_REPLACE(PFNEGLCLIENTWAITSYNCPROC, eglClientWaitSync, look_at_sync);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        worker other;
+        open_library();
+        sp_point point = signal_point();
+        polls = (flag){0};
+        worker_start(&other, 0, poll_until_destroyed, &point);
+        while (!flag_is_set(&polls)) {
+        }
+        CHECK_STATUS(sp_gl_context_destroy(context), SP_OK);
+        worker_join(&other);
+        sp_point_unref(&point);
+    }
+    CHECK_EQUAL(__atomic_load_n(&without_sync, __ATOMIC_SEQ_CST), 0);
+    close_gl();
+}

@@ -76,14 +76,32 @@ static EGLint EGLAPIENTRY dup_fd(EGLDisplay display, EGLSync sync)
     return dup(self->fd);
 }
 
+static flag entering, go_on;
+static bool enters_slowly;
+
+/* If so, the first time, and then it says no. */
+static bool enter(void *user)
+{
+    if (!enters_slowly || flag_is_set(&entering))
+        return gl_helper_enter(user);
+    flag_set(&entering);
+    CHECK(flag_wait(&go_on)); /* not, if who is to set it waits for this */
+    return false;
+}
+
 static void start_native_with(bool helped)
 {
     open_gl();
-    if (helped)
+    if (helped) {
+        gl_play_install();
         with_helper();
+    }
+    sp_gl_context_desc desc = context_desc();
+    if (helped)
+        desc.helper_enter = enter;
     gl_hook_add_egl_extensions("EGL_ANDROID_native_fence_sync");
     GL_HOOK_REPLACE(PFNEGLDUPNATIVEFENCEFDANDROIDPROC, eglDupNativeFenceFDANDROID, dup_fd);
-    open_library();
+    CHECK_STATUS(sp_gl_context_create(&desc, &context), SP_OK);
     GL_HOOK_REPLACE(PFNEGLCREATESYNCKHRPROC, eglCreateSyncKHR, create);
     GL_HOOK_REPLACE(PFNEGLDESTROYSYNCPROC, eglDestroySync, destroy);
     GL_HOOK_REPLACE(PFNEGLCLIENTWAITSYNCPROC, eglClientWaitSync, client_wait);
@@ -146,6 +164,43 @@ TEST_NEEDING(a_sync_file_in_through_the_helper, WITH_DOUBLES)
     run_elsewhere(import_and_wait, &fd);
     CHECK_EQUAL(gl_helper_entered, 1);
     close(fd);
+    finish();
+}
+
+/* ---- The helper is in use ---- */
+
+static void wait_in_vain(void *user)
+{
+    CHECK_ERROR(sp_wait(user), SP_ERROR_WRONG_CONTEXT);
+}
+
+static void import_beside_a_wait(void *user)
+{
+    int fd = *(int *)user;
+    sp_point marked = test_marked_point(), out = marked;
+    CHECK_STATUS(sp_gl_sync_import_fd(context, fd, true, &out), SP_TIMEOUT);
+    CHECK(test_same_point(&out, &marked));
+    CHECK(census_is_open(fd));
+}
+
+TEST_NEEDING(a_sync_file_in_while_a_wait_has_the_helper, WITH_DOUBLES)
+{
+    worker waits;
+    gl_play_semaphore payload = {0};
+    start_native_with(true);
+    enters_slowly = true;
+    sp_gl_semaphore *binary = import_played(SP_GL_SEMAPHORE_BINARY, &payload);
+    sp_point point = binary_point(binary, 0);
+    int fd = sync_fd_make();
+    worker_start(&waits, 0, wait_in_vain, &point);
+    CHECK(flag_wait(&entering));
+    run_elsewhere(import_beside_a_wait, &fd);
+    flag_set(&go_on);
+    worker_join(&waits);
+    run_elsewhere(import_and_wait, &fd);
+    close(fd);
+    sp_point_unref(&point);
+    sp_gl_semaphore_unref(binary);
     finish();
 }
 

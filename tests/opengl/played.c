@@ -446,17 +446,30 @@ static void flush_late(void)
     test_sleep_ms(8100);
 }
 
-TEST_NEEDING(a_wait_that_the_driver_gave_up, WITH_DOUBLES)
+static void check_given_up(bool on_host)
 {
     sp_gl_semaphore *binary = start_binary();
-    sp_point point = binary_point(binary, 0);
+    sp_point point = binary_point(binary, 0), out = {0};
     gl_hook_replace(GL_HOOK_glFlush, flush_late);
-    CHECK_ERROR(sp_wait(&point), SP_ERROR_BACKEND);
+    CHECK_ERROR(on_host ? sp_wait(&point) : sp_gl_context_wait(context, &point, NULL),
+                SP_ERROR_BACKEND);
     gl_hook_replace(GL_HOOK_glFlush, NULL);
     gl_play_signal(&payload, 0);
     CHECK_ERROR(sp_wait(&point), SP_ERROR_BACKEND);
+    CHECK_ERROR(sp_gl_context_signal_semaphore(context, binary, 0, NULL, &out),
+                SP_ERROR_INVALID_STATE);
     sp_point_unref(&point);
     end(binary);
+}
+
+TEST_NEEDING(a_wait_that_the_driver_gave_up, WITH_DOUBLES)
+{
+    check_given_up(true);
+}
+
+TEST_NEEDING(a_device_wait_that_the_driver_gave_up, WITH_DOUBLES)
+{
+    check_given_up(false);
 }
 
 TEST_NEEDING(a_host_wait_that_fails_uses_nothing_up, WITH_DOUBLES)

@@ -59,6 +59,10 @@ void sp_gl_signal_set_gate(sp_gl_signal *signal, sp_gl_sync *gate, uint64_t stre
 
 void sp_gl_signal_fail(sp_gl_signal *signal, const sp_error *error)
 {
+    sp_gl_semaphore *binary = signal->semaphore;
+    sp_os_mutex_lock(&binary->lock);
+    binary->lost_track = true;
+    sp_os_mutex_unlock(&binary->lock);
     sp_waiter_fail_for_good(&signal->oneshot.base, error);
 }
 
@@ -97,10 +101,12 @@ static sp_status fail_without_gate(sp_gl_signal *signal, sp_status status)
 }
 
 /* The signal is claimed for this. */
-static sp_status consume(sp_gl_signal *signal, sp_gl_sync *fence)
+static sp_status consume(sp_gl_signal *signal, sp_gl_sync *fence, uint64_t deadline_ns)
 {
+    const sp_gl_host_wait wait = {
+        .semaphore = signal->semaphore, .fence = fence, .deadline_ns = deadline_ns};
     sp_gl_place place;
-    sp_status status = sp_gl_insert_host_wait(signal->semaphore, 0, fence, &place);
+    sp_status status = sp_gl_insert_host_wait(&wait, &place);
     if (status == SP_OK)
         sp_gl_signal_set_gate(signal, fence, place.stream);
     else if (place.inserted)
@@ -111,7 +117,7 @@ static sp_status consume(sp_gl_signal *signal, sp_gl_sync *fence)
 }
 
 /* Claims the signal and inserts the wait that uses it up. SP_OK also if another thread did. */
-static sp_status start_wait(sp_gl_signal *signal)
+static sp_status start_wait(sp_gl_signal *signal, uint64_t deadline_ns)
 {
     sp_gl_sync *fence;
     sp_status status = sp_gl_sync_make(signal->semaphore->context, &fence);
@@ -119,7 +125,7 @@ static sp_status start_wait(sp_gl_signal *signal)
         return status;
     status = sp_oneshot_claim_or_join(&signal->oneshot);
     if (status == SP_OK)
-        status = consume(signal, fence);
+        status = consume(signal, fence, deadline_ns);
     else if (status == SP_PENDING)
         status = SP_OK;
     sp_error error = *sp_last_error();
@@ -131,7 +137,7 @@ static sp_status wait_for_gate(sp_gl_signal *signal, uint64_t deadline_ns)
 {
     sp_status status = SP_OK;
     if (state_of(signal) == SP_ONESHOT_SUBMITTED)
-        status = start_wait(signal);
+        status = start_wait(signal, deadline_ns);
     if (status != SP_OK)
         return status;
     sp_gl_sync *gate = gate_of(signal);
@@ -186,10 +192,20 @@ static sp_status fail_wait_not_run(void)
                    "a wait on this binary semaphore was inserted and has not run yet");
 }
 
+static sp_status fail_lost_track(void)
+{
+    return sp_fail(SP_ERROR_INVALID_STATE,
+                   "a wait on this binary semaphore was inserted without a fence that tells when "
+                   "it has used the signal up. Use another semaphore: export one anew from the "
+                   "other API, and import that");
+}
+
 /* In the stream of the last wait a new signal runs after it in any case. */
 static sp_status check_last_gate_locked(const sp_gl_semaphore *binary, uint64_t stream)
 {
     const sp_gl_sync *gate = binary->last_gate;
+    if (binary->lost_track)
+        return fail_lost_track();
     if (!gate || binary->last_gate_in == stream || sp_waiter_known_reached(&gate->base, 1))
         return SP_OK;
     if (sp_gl_sync_has_failed(gate)) /* it never tells */

@@ -69,63 +69,55 @@ uint64_t sp_gl_shared_current(const sp_gl_context *context)
 
 /* ---- Scopes ---- */
 
-/* Two that look take turns, which are short. PENDING: who has it may block, and `purpose` is no
- * reason to wait for that. */
-static sp_status take_helper(sp_gl_context *context, sp_gl_purpose purpose)
+/* Two that look take turns, which are short. Who has it to wait may block: to look is no reason to
+ * wait for that (PENDING), and the others do so until the deadline (TIMEOUT). */
+static sp_status take_helper(sp_gl_context *context, sp_gl_purpose purpose, uint64_t deadline_ns)
 {
     sp_backoff backoff = {0};
     while (!sp_cas32(&context->helper_use, 0, purpose)) {
         bool may_block = sp_load32(&context->helper_use) == SP_GL_TO_WAIT;
         if (may_block && purpose == SP_GL_TO_LOOK)
             return SP_PENDING;
+        if (may_block && sp_now_ns() >= deadline_ns)
+            return SP_TIMEOUT;
         if (may_block)
-            sp_backoff_sleep(&backoff, UINT64_MAX);
+            sp_backoff_sleep(&backoff, deadline_ns);
         else
             sp_os_yield();
     }
     return SP_OK;
 }
 
-/* WRONG_CONTEXT without a record: there is no helper, or it cannot be entered. */
-static sp_status enter_helper(sp_gl_context *context, sp_gl_purpose purpose, sp_gl_scope *scope)
+static sp_status enter_helper(sp_gl_scope *scope, sp_gl_purpose purpose, uint64_t deadline_ns)
 {
-    if (!context->helper_enter)
-        return SP_ERROR_WRONG_CONTEXT;
-    sp_status status = take_helper(context, purpose);
+    sp_gl_context *context = scope->context;
+    sp_status status = take_helper(context, purpose, deadline_ns);
     if (status != SP_OK)
         return status;
-    if (!context->helper_enter(context->helper_user)) {
-        sp_store32(&context->helper_use, 0);
-        return SP_ERROR_WRONG_CONTEXT;
-    }
-    scope->helped = true;
-    return SP_OK;
+    scope->helped = context->helper_enter(context->helper_user);
+    if (scope->helped)
+        return SP_OK;
+    sp_store32(&context->helper_use, 0);
+    return sp_fail(SP_ERROR_WRONG_CONTEXT, "helper_enter() did not make the helper context current "
+                                           "on this thread");
 }
 
-static sp_status fail_no_scope(const sp_gl_context *context)
-{
-    return sp_fail(SP_ERROR_WRONG_CONTEXT,
-                   context->helper_enter
-                       ? "the GL context is not current on this thread, and its helper could not "
-                         "be made so"
-                       : "the GL context, or one that shares objects with it, must be current on "
-                         "this thread; a helper context would serve any thread");
-}
-
-sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_purpose purpose, sp_gl_scope *scope)
+/* A wait does not fall back on the stream that is current: the user gave a helper, so that none of
+ * theirs stands still. */
+sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_purpose purpose, uint64_t deadline_ns,
+                            sp_gl_scope *scope)
 {
     *scope = (sp_gl_scope){.context = context};
-    sp_status status = SP_ERROR_WRONG_CONTEXT;
-    if (purpose == SP_GL_TO_WAIT)
-        status = enter_helper(context, purpose, scope);
-    if (status != SP_ERROR_WRONG_CONTEXT)
-        return status;
-    scope->stream = sp_gl_shared_current(context);
+    bool rather_helped = context->helper_enter && purpose == SP_GL_TO_WAIT;
+    if (!rather_helped)
+        scope->stream = sp_gl_shared_current(context);
     if (scope->stream)
         return SP_OK;
-    if (purpose != SP_GL_TO_WAIT)
-        status = enter_helper(context, purpose, scope);
-    return status == SP_ERROR_WRONG_CONTEXT ? fail_no_scope(context) : status;
+    if (context->helper_enter)
+        return enter_helper(scope, purpose, deadline_ns);
+    return sp_fail(SP_ERROR_WRONG_CONTEXT,
+                   "the GL context, or one that shares objects with it, must be current on this "
+                   "thread; a helper context would serve any thread");
 }
 
 sp_gl_scope sp_gl_scope_here(sp_gl_context *context)

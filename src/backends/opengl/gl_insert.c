@@ -62,7 +62,7 @@ sp_status sp_gl_insert_wait(const sp_gl_operation *operation)
 /* One driver holds the flush up until the signal comes, and after 12 s goes on as if it had. */
 #define GIVEN_UP_NS UINT64_C(8000000000)
 
-static sp_status check_not_given_up(uint64_t start_ns)
+sp_status sp_gl_check_not_given_up(uint64_t start_ns)
 {
     if (sp_now_ns() - start_ns < GIVEN_UP_NS)
         return SP_OK;
@@ -72,30 +72,30 @@ static sp_status check_not_given_up(uint64_t start_ns)
                    (unsigned)(GIVEN_UP_NS / 1000000000));
 }
 
-static sp_status insert_in_scope(sp_gl_scope *scope, const sp_gl_operation *wait, sp_gl_sync *fence,
+static sp_status insert_in_scope(sp_gl_scope *scope, const sp_gl_host_wait *wait,
                                  sp_gl_place *place)
 {
+    const sp_gl_operation operation = {
+        .scope = scope, .semaphore = wait->semaphore, .value = wait->value};
     uint64_t start_ns = sp_now_ns();
-    sp_status status = sp_gl_insert_wait(wait);
+    sp_status status = sp_gl_insert_wait(&operation);
     if (status != SP_OK)
         return status;
     *place = (sp_gl_place){.inserted = true, .stream = scope->stream};
-    status = sp_gl_sync_insert(fence, scope);
-    return status == SP_OK ? check_not_given_up(start_ns) : status;
+    status = sp_gl_sync_insert(wait->fence, scope);
+    return status == SP_OK ? sp_gl_check_not_given_up(start_ns) : status;
 }
 
-sp_status sp_gl_insert_host_wait(sp_gl_semaphore *semaphore, uint64_t value, sp_gl_sync *fence,
-                                 sp_gl_place *place)
+sp_status sp_gl_insert_host_wait(const sp_gl_host_wait *wait, sp_gl_place *place)
 {
-    sp_gl_context *context = semaphore->context;
+    sp_gl_context *context = wait->semaphore->context;
     sp_gl_scope scope;
-    const sp_gl_operation wait = {.scope = &scope, .semaphore = semaphore, .value = value};
     *place = (sp_gl_place){0};
     if (!sp_gl_begin_call(context))
         return sp_gl_no_call(context);
-    sp_status status = sp_gl_scope_enter(context, SP_GL_TO_WAIT, &scope);
+    sp_status status = sp_gl_scope_enter(context, SP_GL_TO_WAIT, wait->deadline_ns, &scope);
     if (status == SP_OK) {
-        status = insert_in_scope(&scope, &wait, fence, place);
+        status = insert_in_scope(&scope, wait, place);
         sp_gl_scope_leave(&scope);
     }
     sp_gl_end_call(context);

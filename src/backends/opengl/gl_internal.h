@@ -59,8 +59,9 @@ struct sp_gl_sync {
     bool exportable;
     uint32_t looked_at; /* one thread is asking the driver, and has not counted that as a call   */
 
-    uint64_t watched; /* in a semaphore's list of watches: the value that it stands for         */
-    sp_gl_sync *next; /* there, or in the context's list of retired ones                        */
+    uint64_t watched;    /* in a semaphore's list of watches: the value that it stands for      */
+    uint64_t watched_in; /* behind a wait: the stream, 0: the helper's                          */
+    sp_gl_sync *next;    /* there, or in the context's list of retired ones                     */
 };
 
 extern const sp_waiter_ops sp_gl_sync_ops;
@@ -83,11 +84,13 @@ struct sp_gl_semaphore {
     /* With values */
     uint64_t minted;     /* under `order`: the largest value that we have signalled            */
     uint64_t minted_in;  /* under `order`: the stream that has that signal                     */
-    sp_gl_sync *watches; /* by value, each a reference                                         */
+    sp_gl_sync *signals; /* watches behind ours, by value, each a reference                    */
+    sp_gl_sync *waits;   /* watches behind host waits, the same                                */
     /* Binary */
     sp_gl_signal *current; /* the last signal that has points; not a reference                  */
     sp_gl_sync *last_gate; /* behind the last wait that we inserted; a reference, or NULL       */
     uint64_t last_gate_in; /* the stream that has it                                            */
+    bool lost_track;       /* a wait was inserted, and nothing tells when it has run            */
 
     /* Under the context's lock: its list of semaphores, or of retired ones. */
     sp_gl_semaphore *next;
@@ -223,12 +226,13 @@ typedef struct sp_gl_scope {
 typedef enum sp_gl_purpose {
     SP_GL_TO_LOOK = 1, /* where the context is current, else in the helper                      */
     SP_GL_TO_MAKE = 2, /* the same                                                              */
-    SP_GL_TO_WAIT = 3  /* rather in the helper, whose stream may stand still                    */
+    SP_GL_TO_WAIT = 3  /* in the helper, if there is one: its stream may stand still            */
 } sp_gl_purpose;
 
-/* SP_OK: GL may be called for objects of the context, until the scope is left. WRONG_CONTEXT; to
- * look also PENDING: the helper is in use, and who uses it may block. */
-sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_purpose purpose, sp_gl_scope *scope);
+/* SP_OK: GL may be called for objects of the context, until the scope is left. WRONG_CONTEXT. Where
+ * the helper is in use by a wait, which may block: to look PENDING at once, else TIMEOUT. */
+sp_status sp_gl_scope_enter(sp_gl_context *context, sp_gl_purpose purpose, uint64_t deadline_ns,
+                            sp_gl_scope *scope);
 /* Where that was checked already. */
 sp_gl_scope sp_gl_scope_here(sp_gl_context *context);
 /* May call the user's log: hold no lock. */
@@ -304,7 +308,7 @@ static inline void sp_gl_sync_unref(sp_gl_sync *sync)
 /* Replaces the fence of a sync that is to be exportable. */
 sp_status sp_gl_native_fence_insert(sp_gl_sync *sync);
 
-/* ---- Semaphores (gl_semaphore.c, gl_insert.c, gl_timeline.c, gl_binary.c) ---- */
+/* ---- Semaphores (gl_semaphore.c, gl_insert.c, gl_timeline.c, gl_watch.c, gl_binary.c) ---- */
 
 void sp_gl_semaphore_release(sp_waiter *waiter);
 void sp_gl_semaphore_free(sp_gl_semaphore *semaphore);
@@ -327,8 +331,18 @@ sp_status sp_gl_insert_wait(const sp_gl_operation *operation);
 sp_status sp_gl_insert_wait_ordered(const sp_gl_operation *operation);
 sp_status sp_gl_insert_signal_ordered(const sp_gl_operation *operation);
 
+/* Called once a wait that was begun then is flushed. BACKEND: the driver may have given it up. */
+sp_status sp_gl_check_not_given_up(uint64_t start_ns);
+
 /* Why they cannot be used, or NULL. */
 const char *sp_gl_check_barriers(const sp_gl_barriers *barriers);
+
+typedef struct sp_gl_host_wait {
+    sp_gl_semaphore *semaphore;
+    uint64_t value; /* with values                       */
+    sp_gl_sync *fence;
+    uint64_t deadline_ns; /* until then it waits for the helper */
+} sp_gl_host_wait;
 
 /* Where a wait was inserted. */
 typedef struct sp_gl_place {
@@ -336,13 +350,22 @@ typedef struct sp_gl_place {
     uint64_t stream; /* 0: the helper's                         */
 } sp_gl_place;
 
-/* Inserts a wait, and the fence behind it, where a host wait may. An error, or
- * sp_gl_no_call(). */
-sp_status sp_gl_insert_host_wait(sp_gl_semaphore *semaphore, uint64_t value, sp_gl_sync *fence,
-                                 sp_gl_place *place);
+/* Inserts a wait, and the fence behind it, where a host wait may. An error, sp_gl_no_call(), or
+ * TIMEOUT: the helper was in use. */
+sp_status sp_gl_insert_host_wait(const sp_gl_host_wait *wait, sp_gl_place *place);
 
-/* From now on `fence` tells of `value`. Takes a reference. */
-void sp_gl_timeline_watch(sp_gl_semaphore *timeline, uint64_t value, sp_gl_sync *fence);
+/* From now on `fence` tells of `value`: behind a signal of ours; behind a host wait in the stream.
+ * They take a reference. */
+void sp_gl_watch_signal(sp_gl_semaphore *timeline, uint64_t value, sp_gl_sync *fence);
+void sp_gl_watch_wait(sp_gl_semaphore *timeline, uint64_t value, sp_gl_sync *fence,
+                      uint64_t stream);
+/* What to wait for instead of inserting a wait for the value into the stream, as a reference: a
+ * watch of that value, or of a higher one in that stream; one of a lower value, and then look again,
+ * where too many are parked there. NULL: none. */
+sp_gl_sync *sp_gl_watch_find(sp_gl_semaphore *timeline, uint64_t value, uint64_t stream);
+void sp_gl_watch_drop(sp_gl_semaphore *timeline, sp_gl_sync *watch);
+/* SP_OK: *reached, 0: none of at least `value` is. Or an error. */
+sp_status sp_gl_watches_ask(sp_gl_semaphore *timeline, uint64_t value, uint64_t *reached);
 /* Takes over what is known of the watches. */
 void sp_gl_timeline_settle(sp_gl_semaphore *timeline);
 sp_point sp_gl_timeline_make_point(sp_gl_semaphore *timeline, uint64_t value);

@@ -7,6 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
+/* How long an import waits for the helper while another thread's wait has it: one driver holds that
+ * one up until its signal comes. */
+#define HELPER_PATIENCE_NS UINT64_C(100000000)
+
 sp_status sp_gl_native_fence_insert(sp_gl_sync *sync)
 {
     sp_gl_context *context = sync->context;
@@ -54,7 +58,8 @@ static sp_status import_duplicate(sp_gl_sync *sync, int fd)
 static sp_status import_in_scope(sp_gl_sync *sync, int fd)
 {
     sp_gl_scope scope;
-    sp_status status = sp_gl_scope_enter(sync->context, SP_GL_TO_MAKE, &scope);
+    sp_status status =
+        sp_gl_scope_enter(sync->context, SP_GL_TO_MAKE, sp_deadline_ns(HELPER_PATIENCE_NS), &scope);
     if (status != SP_OK)
         return status;
     status = import_duplicate(sync, fd);
@@ -96,7 +101,7 @@ sp_status sp_gl_sync_import_fd(sp_gl_context *context, int fd, bool adopt, sp_po
     if (status != SP_OK) {
         sp_error error = *sp_last_error();
         sp_gl_sync_unref(sync);
-        return sp_fail_with(&error);
+        return status < 0 ? sp_fail_with(&error) : status;
     }
     if (adopt && fd >= 0)
         sp_os_fd_close(fd);

@@ -85,7 +85,7 @@ static sp_status signal_value_ordered(sp_gl_operation *operation)
 static void watch_and_flush(const sp_gl_operation *operation, sp_gl_sync *fence)
 {
     if (sp_gl_sync_insert(fence, operation->scope) == SP_OK)
-        sp_gl_timeline_watch(operation->semaphore, operation->value, fence);
+        sp_gl_watch_signal(operation->semaphore, operation->value, fence);
     sp_gl_sync_unref(fence);
 }
 

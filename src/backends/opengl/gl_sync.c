@@ -27,9 +27,10 @@ static void end_look(sp_gl_sync *sync)
 void sp_gl_sync_drop_native(sp_gl_sync *sync, bool calls)
 {
     const sp_gl_driver *gl = &sync->context->gl;
-    void *native = __atomic_exchange_n(&sync->native, NULL, __ATOMIC_SEQ_CST);
+    /* Who began to look before the context was gone takes the object only then: so first this. */
     while (__atomic_load_n(&sync->looked_at, __ATOMIC_SEQ_CST) != 0)
         sp_os_yield();
+    void *native = __atomic_exchange_n(&sync->native, NULL, __ATOMIC_SEQ_CST);
     if (!native || !sync->owned || !calls)
         return;
     if (sync->display)
@@ -79,7 +80,7 @@ static sp_status wait_gl(const sp_gl_sync *sync, sp_gl_scope *scope, uint64_t ti
 static sp_status wait_gl_in_scope(const sp_gl_sync *sync, uint64_t timeout_ns)
 {
     sp_gl_scope scope;
-    sp_status status = sp_gl_scope_enter(sync->context, SP_GL_TO_LOOK, &scope);
+    sp_status status = sp_gl_scope_enter(sync->context, SP_GL_TO_LOOK, 0, &scope);
     if (status != SP_OK)
         return status;
     status = wait_gl(sync, &scope, scope.helped ? 0 : timeout_ns);

@@ -1,161 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Semaphores with values as waiters: timelines and D3D12 fences. GL cannot read the value. What is
- * known of it is known through *watches*: fences behind a signal of ours, or behind a wait. A host
- * wait for a value that has none inserts a wait and a fence.
+ * known of it is known through *watches* (gl_watch.c): fences behind a signal of ours, or behind a
+ * wait. A host wait for a value that has none inserts a wait and a fence.
  *
- * Waits in one stream run one after the other: a host wait for 7 that was inserted behind one for 9
- * is noticed at 9.
+ * Waits in one stream run one after the other: a host wait for 7 that was begun after one for 9 is
+ * noticed at 9.
  */
 #include "gl_internal.h"
-
-/* How many watches one probe asks: the usual list has one or two. */
-#define WATCHES_PER_PROBE 4
-
-/* ---- Watches ---- */
-
-/* The first watch of at least `value`, as a reference; NULL: none. */
-static sp_gl_sync *find_watch(sp_gl_semaphore *timeline, uint64_t value)
-{
-    sp_os_mutex_lock(&timeline->lock);
-    sp_gl_sync *at = timeline->watches;
-    while (at && at->watched < value)
-        at = at->next;
-    if (at)
-        sp_waiter_ref(&at->base);
-    sp_os_mutex_unlock(&timeline->lock);
-    return at;
-}
-
-/* Unlinks the watches below `value`, which nobody needs any more. */
-static sp_gl_sync *take_below_locked(sp_gl_semaphore *timeline, uint64_t value)
-{
-    sp_gl_sync *taken = timeline->watches;
-    sp_gl_sync **link = &timeline->watches;
-    while (*link && (*link)->watched < value)
-        link = &(*link)->next;
-    sp_gl_sync *rest = *link;
-    *link = NULL;
-    if (taken == rest)
-        taken = NULL;
-    timeline->watches = rest;
-    return taken;
-}
-
-static void unref_list(sp_gl_sync *list)
-{
-    while (list) {
-        sp_gl_sync *next = list->next;
-        list->next = NULL;
-        sp_gl_sync_unref(list);
-        list = next;
-    }
-}
-
-/* One that has failed says nothing of the semaphore: another one may tell, and a wait for the value
- * inserts its own. */
-static void drop_watch(sp_gl_semaphore *timeline, sp_gl_sync *watch)
-{
-    sp_os_mutex_lock(&timeline->lock);
-    sp_gl_sync **link = &timeline->watches;
-    while (*link && *link != watch)
-        link = &(*link)->next;
-    bool found = *link != NULL;
-    if (found)
-        *link = watch->next;
-    sp_os_mutex_unlock(&timeline->lock);
-    if (found)
-        sp_gl_sync_unref(watch);
-}
-
-/* SP_OK, PENDING, or an error of the call, which is no failure of the watch: that one is dropped,
- * and PENDING. */
-static sp_status look_at_watch(sp_gl_semaphore *timeline, sp_gl_sync *watch)
-{
-    sp_status status = sp_gl_sync_look(watch);
-    if (status >= 0 || !sp_gl_sync_has_failed(watch))
-        return status;
-    drop_watch(timeline, watch);
-    return SP_PENDING;
-}
-
-/* The first `count` watches from `value` on. Returns SP_OK with *reached, 0: none is. */
-static sp_status ask_watches(sp_gl_semaphore *timeline, uint64_t value, unsigned count,
-                             uint64_t *reached)
-{
-    *reached = 0;
-    for (unsigned i = 0; i < count; i++) {
-        sp_gl_sync *watch = find_watch(timeline, value);
-        if (!watch)
-            return SP_OK;
-        uint64_t watched = watch->watched;
-        sp_status status = look_at_watch(timeline, watch);
-        sp_gl_sync_unref(watch);
-        if (status == SP_OK)
-            *reached = watched;
-        if (status != SP_PENDING)
-            return status;
-        value = watched + 1;
-    }
-    return SP_OK;
-}
-
-/* Lets go of what is known reached, so that the list stays as short as the work that is pending. */
-static void prune(sp_gl_semaphore *timeline)
-{
-    uint64_t reached = sp_load64(&timeline->base.reached);
-    sp_gl_sync *oldest = find_watch(timeline, reached + 1);
-    if (oldest && sp_gl_sync_look(oldest) == SP_OK) {
-        reached = oldest->watched;
-        sp_waiter_reached(&timeline->base, reached);
-    }
-    sp_gl_sync_unref(oldest);
-    sp_os_mutex_lock(&timeline->lock);
-    sp_gl_sync *taken = take_below_locked(timeline, reached + 1);
-    sp_os_mutex_unlock(&timeline->lock);
-    unref_list(taken);
-}
-
-void sp_gl_timeline_watch(sp_gl_semaphore *timeline, uint64_t value, sp_gl_sync *fence)
-{
-    prune(timeline);
-    fence->watched = value;
-    sp_waiter_ref(&fence->base);
-    sp_os_mutex_lock(&timeline->lock);
-    sp_gl_sync **link = &timeline->watches;
-    while (*link && (*link)->watched < value)
-        link = &(*link)->next;
-    fence->next = *link;
-    *link = fence;
-    sp_os_mutex_unlock(&timeline->lock);
-}
-
-void sp_gl_timeline_settle(sp_gl_semaphore *timeline)
-{
-    uint64_t reached = 0;
-    sp_os_mutex_lock(&timeline->lock);
-    for (const sp_gl_sync *watch = timeline->watches; watch; watch = watch->next) {
-        if (sp_waiter_known_reached(&watch->base, 1))
-            reached = watch->watched;
-    }
-    sp_os_mutex_unlock(&timeline->lock);
-    sp_waiter_reached(&timeline->base, reached);
-}
-
-void sp_gl_semaphore_drop_fences(sp_gl_semaphore *semaphore)
-{
-    bool forked = sp_gl_is_forked(semaphore->context);
-    if (!forked)
-        sp_os_mutex_lock(&semaphore->lock);
-    sp_gl_sync *watches = semaphore->watches;
-    sp_gl_sync *gate = semaphore->last_gate;
-    semaphore->watches = NULL;
-    semaphore->last_gate = NULL;
-    if (!forked)
-        sp_os_mutex_unlock(&semaphore->lock);
-    unref_list(watches);
-    sp_gl_sync_unref(gate);
-}
 
 /* ---- The waiter ---- */
 
@@ -171,24 +23,27 @@ static sp_status timeline_probe(sp_waiter *waiter, uint64_t value, uint64_t *rea
     sp_gl_semaphore *timeline = sp_gl_semaphore_of(waiter);
     sp_status status = SP_OK;
     if (!sp_gl_is_gone(timeline->context))
-        status = ask_watches(timeline, value, WATCHES_PER_PROBE, reached);
+        status = sp_gl_watches_ask(timeline, value, reached);
     return sp_gl_is_gone(timeline->context) ? probe_gone(timeline, value, reached) : status;
 }
 
-static sp_status make_watch(sp_gl_semaphore *timeline, uint64_t value, sp_gl_sync **watch)
+static sp_status make_watch(sp_gl_semaphore *timeline, uint64_t value, uint64_t deadline_ns,
+                            sp_gl_sync **watch)
 {
     sp_gl_sync *fence;
     sp_gl_place place;
     sp_status status = sp_gl_sync_make(timeline->context, &fence);
     if (status != SP_OK)
         return status;
-    status = sp_gl_insert_host_wait(timeline, value, fence, &place);
+    const sp_gl_host_wait wait = {
+        .semaphore = timeline, .value = value, .fence = fence, .deadline_ns = deadline_ns};
+    status = sp_gl_insert_host_wait(&wait, &place);
     if (status != SP_OK) {
         sp_error error = *sp_last_error();
         sp_gl_sync_unref(fence);
         return status < 0 ? sp_fail_with(&error) : status;
     }
-    sp_gl_timeline_watch(timeline, value, fence);
+    sp_gl_watch_wait(timeline, value, fence, place.stream);
     *watch = fence;
     return SP_OK;
 }
@@ -211,38 +66,53 @@ static sp_status wait_with_new_watch(sp_gl_semaphore *timeline, uint64_t value,
                                      uint64_t deadline_ns)
 {
     sp_gl_sync *watch = NULL;
-    sp_status status = make_watch(timeline, value, &watch);
+    sp_status status = make_watch(timeline, value, deadline_ns, &watch);
     if (status != SP_OK)
         return is_fatal(status) ? fail_wait_only() : status;
     status = sp_gl_sync_block(watch, deadline_ns);
     if (is_fatal(status)) {
         status = fail_wait_only();
-        drop_watch(timeline, watch);
+        sp_gl_watch_drop(timeline, watch);
     }
     sp_gl_sync_unref(watch);
     return status;
 }
 
-/* TIMEOUT also if the watch had to be dropped: the next time there is a new one. */
+/* TIMEOUT also if the watch had to be dropped: the next time there is a new one. Takes the
+ * reference. */
 static sp_status wait_with_watch(sp_gl_semaphore *timeline, sp_gl_sync *watch, uint64_t deadline_ns)
 {
     sp_status status = sp_gl_sync_block(watch, deadline_ns);
-    if (!is_fatal(status))
-        return status;
-    drop_watch(timeline, watch);
-    return SP_TIMEOUT;
+    bool failed = is_fatal(status);
+    if (status == SP_OK)
+        sp_waiter_reached(&timeline->base, watch->watched);
+    sp_error error = *sp_last_error();
+    if (status == SP_OK || failed)
+        sp_gl_watch_drop(timeline, watch);
+    sp_gl_sync_unref(watch);
+    if (failed)
+        return SP_TIMEOUT;
+    return status < 0 ? sp_fail_with(&error) : status;
 }
 
-/* A watch of exactly `value` is needed, since one of a higher value is noticed later. */
+/* The stream that a wait would be inserted into. */
+static uint64_t stream_of_waits(const sp_gl_context *context)
+{
+    return context->helper_enter ? 0 : sp_gl_shared_current(context);
+}
+
 static sp_status wait_for_value(sp_gl_semaphore *timeline, uint64_t value, uint64_t deadline_ns)
 {
-    sp_gl_sync *found = find_watch(timeline, value);
-    sp_status status = found && found->watched == value
-                           ? wait_with_watch(timeline, found, deadline_ns)
-                           : wait_with_new_watch(timeline, value, deadline_ns);
-    sp_error error = *sp_last_error();
-    sp_gl_sync_unref(found);
-    return status < 0 ? sp_fail_with(&error) : status;
+    uint64_t stream = stream_of_waits(timeline->context);
+    for (;;) {
+        sp_gl_sync *watch = sp_gl_watch_find(timeline, value, stream);
+        if (!watch)
+            return wait_with_new_watch(timeline, value, deadline_ns);
+        bool enough = watch->watched >= value;
+        sp_status status = wait_with_watch(timeline, watch, deadline_ns);
+        if (status != SP_OK || enough)
+            return status;
+    }
 }
 
 static sp_status timeline_block(sp_waiter *waiter, uint64_t value, uint64_t deadline_ns)

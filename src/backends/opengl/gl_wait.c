@@ -248,35 +248,65 @@ static sp_status insert_items(const wait_list *list, sp_gl_scope *scope, size_t 
     return status;
 }
 
+static bool has_gate(const wait_list *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (list->items[i].gate)
+            return true;
+    }
+    return false;
+}
+
+/* A gate serves several items; the first that fails tells why for all. */
 static sp_status insert_gates(const wait_list *list, sp_gl_scope *scope, size_t count)
 {
-    sp_status first = SP_OK;
+    sp_error first = {.status = SP_OK};
+    for (size_t i = 0; i < count; i++) {
+        sp_gl_sync *gate = list->items[i].gate;
+        if (!gate || sp_gl_sync_native(gate))
+            continue;
+        sp_status status = sp_gl_sync_insert(gate, scope);
+        if (status == SP_PENDING)
+            status = sp_gl_fail_gone(gate->context);
+        if (status != SP_OK && first.status == SP_OK)
+            first = *sp_last_error();
+    }
+    return first.status == SP_OK ? SP_OK : sp_fail_with(&first);
+}
+
+/* Nobody sees a gate before all are flushed: a driver that holds one flush up may give up what
+ * comes before any of them. */
+static sp_status set_gates(const wait_list *list, sp_gl_scope *scope, size_t count,
+                           uint64_t start_ns)
+{
+    if (!has_gate(list, count))
+        return SP_OK;
+    sp_status inserted = insert_gates(list, scope, count);
+    sp_status given_up = sp_gl_check_not_given_up(start_ns);
+    sp_status status = given_up == SP_OK ? inserted : given_up;
+    sp_error error = *sp_last_error();
     for (size_t i = 0; i < count; i++) {
         const wait_item *item = &list->items[i];
+        bool has_fence = item->gate && sp_gl_sync_native(item->gate);
         if (!item->gate)
             continue;
-        sp_status status = SP_OK;
-        if (!sp_gl_sync_native(item->gate))
-            status = sp_gl_sync_insert(item->gate, scope);
-        if (status == SP_PENDING)
-            status = sp_gl_fail_gone(item->gate->context);
-        if (status == SP_OK)
+        if (status == SP_OK || (given_up == SP_OK && has_fence))
             sp_gl_signal_set_gate(item->signal, item->gate, scope->stream);
         else
-            sp_gl_signal_fail(item->signal, sp_last_error());
-        first = first == SP_OK ? status : first;
+            sp_gl_signal_fail(item->signal, &error);
     }
-    return first;
+    return status == SP_OK ? SP_OK : sp_fail_with(&error);
 }
 
 static sp_status insert_list(const wait_list *list)
 {
     size_t done;
+    uint64_t start_ns = sp_now_ns();
     sp_gl_scope scope = sp_gl_scope_here(list->context);
     sp_status status = insert_items(list, &scope, &done);
     sp_error error = *sp_last_error();
     unclaim_from(list, done);
-    sp_status gated = insert_gates(list, &scope, done);
+    sp_status gated = set_gates(list, &scope, done, start_ns);
     if (status == SP_OK && gated != SP_OK) {
         error = *sp_last_error();
         status = gated;
