@@ -112,12 +112,13 @@ SP_API sp_status sp_cl_event_wrap(sp_cl_context *context, struct _cl_event *even
  *   Since: 0.1 */
 SP_API sp_status sp_cl_user_event(sp_cl_context *context, sp_point *out);
 
-/* Completes a point of sp_cl_user_event(): SP_OK reaches it; a negative status fails it, and waits
- * give FAILED with that cause. Commands that wait for a failed event end with errors of their own.
+/* Completes a point of sp_cl_user_event(): SP_OK reaches it; an SP_ERROR_ status fails it, and
+ * waits give FAILED with that cause. Commands that wait for a failed event end with errors of their own.
  * Drivers run event callbacks of the user's on this thread meanwhile; they may call the library.
- * Returns: SP_OK; INVALID_ARGUMENT (a positive status, or not such a point); NOT_SUPPORTED (a
- *   carrier); INVALID_STATE if it was set before, or after sp_cl_context_destroy(); OUT_OF_MEMORY;
- *   DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT (a number that is neither SP_OK nor one of the SP_ERROR_
+ *   statuses, or not such a point): nothing is set; NOT_SUPPORTED (a carrier); INVALID_STATE if it
+ *   was set before, or after sp_cl_context_destroy(); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
+ *   Since: 0.1 */
 SP_API sp_status sp_cl_user_event_set(const sp_point *point, sp_status status);
 
 /* ---- Semaphores (cl_khr_semaphore) --------------------------------------------------------- */

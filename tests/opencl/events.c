@@ -240,7 +240,9 @@ TEST(user_event_is_set_once)
     CHECK_ERROR(sp_cl_user_event_set(&carrier, SP_OK), SP_ERROR_NOT_SUPPORTED);
     CHECK_ERROR(sp_cl_user_event_set(&marker, SP_OK), SP_ERROR_INVALID_ARGUMENT);
     CHECK_ERROR(sp_cl_user_event_set(&wrapped, SP_OK), SP_ERROR_INVALID_ARGUMENT);
-    CHECK_ERROR(sp_cl_user_event_set(&point, SP_TIMEOUT), SP_ERROR_INVALID_ARGUMENT);
+    static const int none[] = {SP_TIMEOUT, -19, -1000, -1001, -900000000, INT32_MIN};
+    for (unsigned i = 0; i < COUNT_OF(none); i++)
+        CHECK_ERROR(sp_cl_user_event_set(&point, (sp_status)none[i]), SP_ERROR_INVALID_ARGUMENT);
     cl_hook_fail(CL_HOOK_SetUserEventStatus, CL_OUT_OF_HOST_MEMORY, 0, 1);
     CHECK_ERROR(sp_cl_user_event_set(&point, SP_OK), SP_ERROR_OUT_OF_MEMORY);
     CHECK_STATUS(sp_poll(&point), SP_PENDING);

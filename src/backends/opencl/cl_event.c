@@ -280,7 +280,8 @@ sp_status sp_cl_user_event_set(const sp_point *point, sp_status status)
 {
     sp_waiter *waiter;
     SP_CHECK_ARGUMENT(point, "point is required");
-    SP_CHECK_ARGUMENT(status <= 0, "the status is SP_OK or an error");
+    SP_CHECK_ARGUMENT(status == SP_OK || sp_cl_is_cause(status),
+                      "the status is SP_OK or one of the SP_ERROR_ ones");
     sp_status checked = sp_point_check(point, &waiter);
     if (checked != SP_OK)
         return checked;

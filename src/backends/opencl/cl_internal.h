@@ -91,6 +91,8 @@ sp_status sp_cl_caps_read(sp_cl_context *context);
 sp_status sp_cl_fail(cl_int result, const char *call);
 /* The last error for an event whose execution status is negative: FAILED. */
 sp_status sp_cl_fail_event(cl_int execution_status);
+/* Is it the number of an error? */
+bool sp_cl_is_cause(sp_status cause);
 /* The execution status of a user event that fails with this cause, so that whoever looks at the
  * event learns it. */
 cl_int sp_cl_status_of_cause(sp_status cause);
