@@ -160,8 +160,9 @@ SP_API struct _cl_semaphore_khr *sp_cl_semaphore_handle(const sp_cl_semaphore *s
  * that the signal is submitted already; SP_POINT_UNSUBMITTED: not yet, sp_point_mark_submitted()
  * will say. An earlier point of the semaphore that nobody has waited for becomes INVALID_STATE.
  * Ownership: *out is a new reference.
- * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own, or a wait, is pending, or
- *   after sp_cl_context_destroy(); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own, or a wait, is pending, if
+ *   nothing tells when a wait has run (see sp_cl_queue_wait()), or after sp_cl_context_destroy();
+ *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, sp_point *out);
 
 /* ---- Waits and signals on the device ------------------------------------------------------- */
@@ -173,7 +174,8 @@ SP_API sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, 
  * for it through the library.
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; INVALID_STATE (a point of the signal before
  *   lives, and nobody has waited for it, or that wait has failed; a wait on another queue has not
- *   run; or after sp_cl_context_destroy()); FAILED (work on an out-of-order queue has failed);
+ *   run; nothing tells when a wait has run: see sp_cl_queue_wait(); or after
+ *   sp_cl_context_destroy()); FAILED (work on an out-of-order queue has failed);
  *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. On error: *out is unchanged. If the flush failed,
  *   the signal may still come, and the semaphore takes no other. Since: 0.1 */
 SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
@@ -191,7 +193,11 @@ SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
  *   point; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
  *   On error nothing is enqueued, and no signal used up, unless it is what comes after the wait on
  *   a semaphore that fails (a flush, the barrier of an out-of-order queue), or that wait itself, at
- *   once: it stays in the queue. Since: 0.1 */
+ *   once: it stays in the queue.
+ *   So it does if the driver gives no reference to that wait's event: FAILED, mostly with
+ *   OUT_OF_MEMORY as the cause, and the point has failed for good. Nothing tells then when the wait
+ *   has run, so the semaphore takes no other signal and no other point (INVALID_STATE; also after a
+ *   host wait that fared so): import it anew, or make another. Since: 0.1 */
 SP_API sp_status sp_cl_queue_wait(sp_cl_context *context, struct _cl_command_queue *queue,
                                   const sp_point *point);
 

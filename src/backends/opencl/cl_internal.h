@@ -152,6 +152,7 @@ struct sp_cl_semaphore {
     sp_cl_signal *current; /* the last signal that has points; not a reference                  */
     bool submitting;       /* a signal of ours is being enqueued                                */
     bool stray;            /* a signal of ours may come that the caller was told has failed     */
+    bool untold;           /* a wait is enqueued, and nothing tells when it has run             */
     cl_event last_wait;    /* of the last wait that we enqueued; NULL: none                     */
 
     /* Under the context's lock: its list of semaphores. */
@@ -198,7 +199,8 @@ static inline cl_event sp_cl_signal_gate(const sp_cl_signal *signal)
  * failed is not. */
 bool sp_cl_signal_is_pending(const sp_cl_signal *signal);
 /* A wait for the claimed signal was enqueued, with this event: keeps references of its own. False:
- * the driver gives none, and the signal has failed. */
+ * the driver gives none, and the signal has failed. Without one for the semaphore, too, that takes
+ * no other signal. */
 bool sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate);
 void sp_cl_signal_end(void *unused, void *object);
 void sp_cl_signal_drop(void *context, void *object);
