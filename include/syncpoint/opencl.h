@@ -63,7 +63,8 @@ SP_API sp_status sp_cl_context_create(const sp_cl_context_desc *desc, sp_cl_cont
  * pending: host waits on semaphores that ran out of time. *Points* stay valid: those reached stay
  * SP_OK, the others fail with INVALID_STATE. User events that were not set fail, as when their
  * last point is released. Markers and waits that are pending in queues are not waited for: their
- * events are released, which one driver (PoCL 3.1) does not survive if they fail later.
+ * events are released, which one driver (PoCL 3.1) does not survive if they fail later. It works on
+ * those that have failed for a moment more, so that they are kept for 100 ms, within the timeout.
  * Blocking: up to the timeout. NULL is SP_OK.
  * Returns: SP_OK; TIMEOUT: nothing was freed, call again; INVALID_STATE: called by an event's
  *   callback that the driver runs inside a call on this context (the end of a user event):

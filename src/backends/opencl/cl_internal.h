@@ -114,7 +114,7 @@ typedef struct sp_cl_event {
     cl_event handle; /* one reference; NULL in the pool, and once the context is destroyed */
     uint32_t kind;
     struct sp_cl_event *next_parked;
-    uint64_t parked_ns;
+    uint64_t failed_ns; /* parked, or at the end: when it was first seen failed; 0: it was not */
 } sp_cl_event;
 
 extern const sp_waiter_ops sp_cl_event_ops;
@@ -124,6 +124,8 @@ static inline sp_cl_event *sp_cl_event_of(sp_waiter *waiter)
     return SP_CONTAINER_OF(waiter, sp_cl_event, base);
 }
 
+/* Its execution status, without a word on the last error; CL_QUEUED if the driver cannot say. */
+cl_int sp_cl_event_status(const sp_cl_context *context, cl_event event);
 /* Is it complete? FAILED if it failed. */
 sp_status sp_cl_event_is_done(const sp_cl_context *context, cl_event event, bool *done);
 /* Keeps the event of a command until it is over: a driver crashes if one fails whose event nobody
@@ -135,6 +137,9 @@ void sp_cl_let_go(sp_cl_context *context, cl_event handle);
 void sp_cl_release_event(sp_cl_context *context, cl_event handle);
 /* Lets go of some that are over. */
 void sp_cl_events_tidy(sp_cl_context *context);
+/* Gives those that have failed the time that a driver needs after that, up to the deadline. At the
+ * end of the context, when no other thread calls the driver. */
+void sp_cl_events_rest(sp_cl_context *context, uint64_t deadline_ns);
 /* For sp_pool_each(): the end of the context, first and last step. */
 void sp_cl_event_end(void *unused, void *object);
 void sp_cl_event_drop(void *context, void *object);

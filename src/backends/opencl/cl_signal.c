@@ -15,13 +15,9 @@ static sp_status check_signalled(const sp_cl_signal *signal)
     return sp_cl_event_is_done(signal->semaphore->context, signal->signalled, &done);
 }
 
-/* Looks without a word on the last error. */
 static bool has_failed(const sp_cl_signal *signal, cl_event event)
 {
-    cl_int status = CL_QUEUED;
-    signal->semaphore->context->cl.get_event_info(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                                                  sizeof(status), &status, NULL);
-    return status < 0;
+    return sp_cl_event_status(signal->semaphore->context, event) < 0;
 }
 
 bool sp_cl_signal_is_pending(const sp_cl_signal *signal)
