@@ -63,7 +63,8 @@ SP_API sp_status sp_cl_context_create(const sp_cl_context_desc *desc, sp_cl_cont
  * pending: host waits on semaphores that ran out of time. *Points* stay valid: those reached stay
  * SP_OK, the others fail with INVALID_STATE. User events that were not set fail, as when their
  * last point is released. Markers and waits that are pending in queues are not waited for: their
- * events are released, which one driver (PoCL 3.1) does not survive if they fail later.
+ * events are released, which one driver (PoCL 3.1) does not survive if they fail later. It works on
+ * those that have failed for a moment more, so that they are kept for 100 ms, within the timeout.
  * Blocking: up to the timeout. NULL is SP_OK.
  * Returns: SP_OK; TIMEOUT: nothing was freed, call again; INVALID_STATE: called by an event's
  *   callback that the driver runs inside a call on this context (the end of a user event):
@@ -112,12 +113,13 @@ SP_API sp_status sp_cl_event_wrap(sp_cl_context *context, struct _cl_event *even
  *   Since: 0.1 */
 SP_API sp_status sp_cl_user_event(sp_cl_context *context, sp_point *out);
 
-/* Completes a point of sp_cl_user_event(): SP_OK reaches it; a negative status fails it, and waits
- * give FAILED with that cause. Commands that wait for a failed event end with errors of their own.
+/* Completes a point of sp_cl_user_event(): SP_OK reaches it; an SP_ERROR_ status fails it, and
+ * waits give FAILED with that cause. Commands that wait for a failed event end with errors of their own.
  * Drivers run event callbacks of the user's on this thread meanwhile; they may call the library.
- * Returns: SP_OK; INVALID_ARGUMENT (a positive status, or not such a point); NOT_SUPPORTED (a
- *   carrier); INVALID_STATE if it was set before, or after sp_cl_context_destroy(); OUT_OF_MEMORY;
- *   DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT (a number that is neither SP_OK nor one of the SP_ERROR_
+ *   statuses, or not such a point): nothing is set; NOT_SUPPORTED (a carrier); INVALID_STATE if it
+ *   was set before, or after sp_cl_context_destroy(); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
+ *   Since: 0.1 */
 SP_API sp_status sp_cl_user_event_set(const sp_point *point, sp_status status);
 
 /* ---- Semaphores (cl_khr_semaphore) --------------------------------------------------------- */
@@ -159,8 +161,9 @@ SP_API struct _cl_semaphore_khr *sp_cl_semaphore_handle(const sp_cl_semaphore *s
  * that the signal is submitted already; SP_POINT_UNSUBMITTED: not yet, sp_point_mark_submitted()
  * will say. An earlier point of the semaphore that nobody has waited for becomes INVALID_STATE.
  * Ownership: *out is a new reference.
- * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own, or a wait, is pending, or
- *   after sp_cl_context_destroy(); OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
+ * Returns: SP_OK; INVALID_ARGUMENT; INVALID_STATE if a signal of our own, or a wait, is pending, if
+ *   nothing tells when a wait has run (see sp_cl_queue_wait()), or after sp_cl_context_destroy();
+ *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. Since: 0.1 */
 SP_API sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, sp_point *out);
 
 /* ---- Waits and signals on the device ------------------------------------------------------- */
@@ -172,7 +175,8 @@ SP_API sp_status sp_cl_binary_point(sp_cl_semaphore *semaphore, uint32_t flags, 
  * for it through the library.
  * Returns: SP_OK; INVALID_ARGUMENT; WRONG_CONTEXT; INVALID_STATE (a point of the signal before
  *   lives, and nobody has waited for it, or that wait has failed; a wait on another queue has not
- *   run; or after sp_cl_context_destroy()); FAILED (work on an out-of-order queue has failed);
+ *   run; nothing tells when a wait has run: see sp_cl_queue_wait(); or after
+ *   sp_cl_context_destroy()); FAILED (work on an out-of-order queue has failed);
  *   OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED. On error: *out is unchanged. If the flush failed,
  *   the signal may still come, and the semaphore takes no other. Since: 0.1 */
 SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
@@ -190,7 +194,11 @@ SP_API sp_status sp_cl_queue_signal_semaphore(sp_cl_context *context,
  *   point; OUT_OF_MEMORY; DEVICE_LOST; BACKEND; FORKED.
  *   On error nothing is enqueued, and no signal used up, unless it is what comes after the wait on
  *   a semaphore that fails (a flush, the barrier of an out-of-order queue), or that wait itself, at
- *   once: it stays in the queue. Since: 0.1 */
+ *   once: it stays in the queue.
+ *   So it does if the driver gives no reference to that wait's event: FAILED, mostly with
+ *   OUT_OF_MEMORY as the cause, and the point has failed for good. Nothing tells then when the wait
+ *   has run, so the semaphore takes no other signal and no other point (INVALID_STATE; also after a
+ *   host wait that fared so): import it anew, or make another. Since: 0.1 */
 SP_API sp_status sp_cl_queue_wait(sp_cl_context *context, struct _cl_command_queue *queue,
                                   const sp_point *point);
 

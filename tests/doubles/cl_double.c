@@ -45,6 +45,7 @@ static pthread_mutex_t enqueue_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before
 static pthread_t thread;
 static bool running, stop;
 static command *first;
+static command *failed; /* the thread's */
 static unsigned mistakes;
 static payload handles[MAX_HANDLES];
 static unsigned handle_count;
@@ -98,19 +99,45 @@ static cl_int try_command_locked(command *c)
     return before < 0 ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST : CL_COMPLETE;
 }
 
+static void free_command(command *c)
+{
+    const cl_event events[] = {c->done, c->barrier, c->before};
+    for (unsigned i = 0; i < COUNT_OF(events); i++) {
+        if (events[i])
+            real->ReleaseEvent(events[i]);
+    }
+    free(c);
+}
+
+/* PoCL 3.1 fails a command on the thread that failed one which it waits for. So the barrier has
+ * failed by the marker before it, or is about to, on another thread; if this one failed it, too, it
+ * would end twice. One that was made when the marker had failed is left: hence the limit. */
+static void await_failure(cl_event barrier)
+{
+    uint64_t end = sp_now_ns() + UINT64_C(1000000000);
+    while (status_of(barrier) > CL_COMPLETE && sp_now_ns() < end)
+        usleep(50);
+}
+
+/* What reads as failed that other thread may still work on: it is kept until the case is over. */
+static void keep_failed(command *c, cl_int status)
+{
+    await_failure(c->barrier);
+    real->SetUserEventStatus(c->done, status);
+    c->next = failed;
+    failed = c;
+}
+
 static void complete(command *c, cl_int status)
 {
+    if (status < 0) {
+        keep_failed(c, status);
+        return;
+    }
     real->SetUserEventStatus(c->done, status);
-    real->ReleaseEvent(c->done);
-    if (status < 0)
-        usleep(20000); /* PoCL still works on what reads as failed, on another thread */
     while (status_of(c->barrier) > CL_COMPLETE) /* PoCL: must not be released before it fails */
         usleep(50);
-    if (c->barrier)
-        real->ReleaseEvent(c->barrier);
-    if (c->before)
-        real->ReleaseEvent(c->before);
-    free(c);
+    free_command(c);
 }
 
 /* One that is done now, taken out of the list. */
@@ -398,6 +425,11 @@ void cl_double_finish(void)
         first = c->next;
         settle_locked(c);
         complete(c, CL_COMPLETE);
+    }
+    while (failed) {
+        command *c = failed;
+        failed = c->next;
+        free_command(c);
     }
     running = stop = false;
 }

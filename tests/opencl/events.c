@@ -240,7 +240,9 @@ TEST(user_event_is_set_once)
     CHECK_ERROR(sp_cl_user_event_set(&carrier, SP_OK), SP_ERROR_NOT_SUPPORTED);
     CHECK_ERROR(sp_cl_user_event_set(&marker, SP_OK), SP_ERROR_INVALID_ARGUMENT);
     CHECK_ERROR(sp_cl_user_event_set(&wrapped, SP_OK), SP_ERROR_INVALID_ARGUMENT);
-    CHECK_ERROR(sp_cl_user_event_set(&point, SP_TIMEOUT), SP_ERROR_INVALID_ARGUMENT);
+    static const int none[] = {SP_TIMEOUT, -19, -1000, -1001, -900000000, INT32_MIN};
+    for (unsigned i = 0; i < COUNT_OF(none); i++)
+        CHECK_ERROR(sp_cl_user_event_set(&point, (sp_status)none[i]), SP_ERROR_INVALID_ARGUMENT);
     cl_hook_fail(CL_HOOK_SetUserEventStatus, CL_OUT_OF_HOST_MEMORY, 0, 1);
     CHECK_ERROR(sp_cl_user_event_set(&point, SP_OK), SP_ERROR_OUT_OF_MEMORY);
     CHECK_STATUS(sp_poll(&point), SP_PENDING);
@@ -383,6 +385,68 @@ TEST(a_marker_whose_flush_failed)
     CHECK_EQUAL(cl_hook_live_events(), 1);
     cl_open_gate(gate);
     CHECK_CL(cl.raw.Finish(cl.queue));
+    finish();
+}
+
+/* ---- Events that are kept until their commands are over ---- */
+
+/* Behind a command that waits for the gate. The event of what the library enqueues is parked. */
+static cl_event park_behind(cl_event gate, cl_mem buffer)
+{
+    cl_event fill = cl_fill(cl.queue, buffer, 1, gate);
+    sp_point point = queue_signals(cl.queue);
+    sp_point_unref(&point);
+    CHECK_EQUAL(cl_hook_live_events(), 1);
+    return fill;
+}
+
+static void look_at_parked_events(void)
+{
+    sp_point point = queue_signals(cl.other);
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    sp_point_unref(&point);
+}
+
+TEST(a_parked_event_whose_query_fails_is_kept)
+{
+    start();
+    cl_event gate = cl_make_gate();
+    cl_mem buffer = cl_make_buffer();
+    cl_event fill = park_behind(gate, buffer);
+    cl_hook_fail(CL_HOOK_GetEventInfo, CL_OUT_OF_HOST_MEMORY, 0, 1);
+    look_at_parked_events();
+    CHECK(!cl_hook_heal());
+    CHECK_EQUAL(cl_hook_early_releases(), 0);
+    CHECK_EQUAL(cl_hook_live_events(), 1);
+    cl_open_gate(gate);
+    CHECK_CL(cl.raw.Finish(cl.queue));
+    check_live_objects(cl_hook_live_objects() - 1);
+    CHECK_CL(cl.raw.ReleaseEvent(fill));
+    CHECK_CL(cl.raw.ReleaseMemObject(buffer));
+    finish();
+}
+
+enum { GRACE_MS = 100 };
+
+/* A driver works on what has failed for a moment more, however long it was parked before. */
+TEST_NEEDING(a_parked_event_that_fails_is_kept_for_a_while, WITH_FAILURES_ALONG_QUEUES)
+{
+    start();
+    cl_event gate = cl_make_gate();
+    cl_mem buffer = cl_make_buffer();
+    int live = cl_hook_live_objects();
+    cl_event fill = park_behind(gate, buffer);
+    test_sleep_ms(GRACE_MS + DELAY_MS);
+    uint64_t failed_ns = sp_now_ns();
+    cl_fail_gate(gate);
+    while (sp_now_ns() < failed_ns + GRACE_MS * MS / 2) {
+        look_at_parked_events();
+        bool kept = cl_hook_live_objects() > live;
+        CHECK(kept || sp_now_ns() >= failed_ns + GRACE_MS * MS);
+    }
+    check_live_objects(live);
+    CHECK_CL(cl.raw.ReleaseEvent(fill));
+    CHECK_CL(cl.raw.ReleaseMemObject(buffer));
     finish();
 }
 

@@ -146,6 +146,32 @@ TEST_NEEDING(destroy_waits_for_a_wait_without_a_point, WITH_GATED_SEMAPHORES)
     cl_close_driver();
 }
 
+/* Its own marker has failed a moment ago, with a point or without; or fails as the context ends. */
+TEST_NEEDING(destroy_keeps_what_has_just_failed, WITH_FAILURES_ALONG_QUEUES)
+{
+    for (unsigned round = 0; round < 3; round++) {
+        start();
+        sp_point gate = user_event(), unset = user_event();
+        sp_point *opens = round < 2 ? &gate : &unset;
+        cl_mem buffer = cl_make_buffer();
+        cl_event fill = cl_fill(cl.queue, buffer, 5, sp_cl_event_from_point(opens));
+        sp_point behind = queue_signals(cl.queue);
+        uint64_t before = sp_now_ns();
+        CHECK_STATUS(sp_cl_user_event_set(&gate, SP_ERROR_CANCELLED), SP_OK);
+        if (round == 1)
+            sp_point_unref(&behind);
+        CHECK_STATUS(sp_cl_context_destroy(cl.sp, PATIENCE_NS), SP_OK);
+        CHECK(sp_now_ns() - before >= 100 * MS);
+        CHECK_EQUAL(cl_hook_live_objects(), 0);
+        sp_point_unref(&behind);
+        sp_point_unref(&gate);
+        sp_point_unref(&unset);
+        CHECK_CL(cl.raw.ReleaseEvent(fill));
+        CHECK_CL(cl.raw.ReleaseMemObject(buffer));
+        cl_close_driver();
+    }
+}
+
 /* ---- Threads ---- */
 
 enum { THREADS = 6, ROUNDS = 200 };

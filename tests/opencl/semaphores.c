@@ -5,6 +5,8 @@
  */
 #include "cl_case.h"
 
+#include <string.h>
+
 static unsigned waits(void)
 {
     return cl_hook_calls(CL_HOOK_EnqueueWaitSemaphoresKHR);
@@ -94,15 +96,49 @@ TEST_NEEDING(H1_nothing_tells_when_a_wait_is_over, WITH_DOUBLE)
             sp_point point = binary_point(semaphore, 0);
             signal_raw(semaphore, NULL);
             cl_hook_fail(CL_HOOK_RetainEvent, CL_OUT_OF_HOST_MEMORY, skip, 2 - skip);
-            if (on_host)
-                CHECK_STATUS(sp_wait(&point), skip ? SP_OK : SP_ERROR_OUT_OF_MEMORY);
-            else
-                CHECK_STATUS(sp_cl_queue_wait(cl.sp, cl.queue, &point), SP_OK);
-            CHECK_STATUS(sp_wait(&point), skip ? SP_OK : SP_ERROR_OUT_OF_MEMORY);
+            for (unsigned i = 0; i < 2; i++) {
+                if (i == 0 && !on_host)
+                    CHECK_STATUS(sp_cl_queue_wait(cl.sp, cl.queue, &point),
+                                 skip ? SP_OK : SP_ERROR_FAILED);
+                else
+                    CHECK_STATUS(sp_wait(&point), skip ? SP_OK : SP_ERROR_FAILED);
+                if (!skip)
+                    CHECK_STATUS(sp_last_error()->cause, SP_ERROR_OUT_OF_MEMORY);
+            }
             sp_point_unref(&point);
             sp_cl_semaphore_unref(semaphore);
             finish();
         }
+    }
+}
+
+/* Such a wait may run after any later signal, so there is none: once the point has no reference of
+ * the event, once the semaphore. */
+TEST_NEEDING(no_signal_behind_a_wait_that_nothing_tells_of, WITH_DOUBLE)
+{
+    for (unsigned skip = 0; skip < 2; skip++) {
+        start();
+        cl_event gate = cl_make_gate();
+        sp_cl_semaphore *semaphore = make_semaphore();
+        cl_close_queue(cl.other, gate);
+        sp_point out = test_marked_point(), marked = out;
+        sp_point point = signal_semaphore(cl.queue, semaphore);
+        cl_hook_fail(CL_HOOK_RetainEvent, CL_OUT_OF_HOST_MEMORY, skip, 1);
+        CHECK_STATUS(sp_cl_queue_wait(cl.sp, cl.other, &point), skip ? SP_OK : SP_ERROR_FAILED);
+        CHECK_STATUS(sp_poll(&point), skip ? SP_PENDING : SP_ERROR_FAILED);
+        sp_point_unref(&point);
+        CHECK_ERROR(sp_cl_queue_signal_semaphore(cl.sp, cl.queue, semaphore, &out),
+                    SP_ERROR_INVALID_STATE);
+        CHECK(strstr(sp_last_error()->message, "anew"));
+        CHECK_ERROR(sp_cl_queue_signal_semaphore(cl.sp, cl.queue, semaphore, NULL),
+                    SP_ERROR_INVALID_STATE);
+        CHECK_ERROR(sp_cl_binary_point(semaphore, 0, &out), SP_ERROR_INVALID_STATE);
+        CHECK(test_same_point(&out, &marked));
+        CHECK_EQUAL(cl_hook_calls(CL_HOOK_EnqueueSignalSemaphoresKHR), 1);
+        cl_open_gate(gate);
+        CHECK_CL(cl.raw.Finish(cl.other));
+        sp_cl_semaphore_unref(semaphore);
+        finish();
     }
 }
 
@@ -137,7 +173,7 @@ TEST_NEEDING(a_wait_that_nothing_tells_of_is_kept, WITH_DOUBLE)
         signal_raw(semaphore, gate);
         if (refused)
             cl_hook_fail(CL_HOOK_RetainEvent, CL_OUT_OF_HOST_MEMORY, 0, 1);
-        CHECK_STATUS(sp_cl_queue_wait(cl.sp, cl.queue, &point), SP_OK);
+        CHECK_STATUS(sp_cl_queue_wait(cl.sp, cl.queue, &point), refused ? SP_ERROR_FAILED : SP_OK);
         sp_point_unref(&point);
         sp_cl_semaphore_unref(semaphore);
         CHECK_EQUAL(cl_hook_live_events(), 2 - (int)refused);

@@ -48,6 +48,10 @@ static sp_status check_last_wait_locked(const sp_cl_semaphore *semaphore, cl_com
 static sp_status check_free_locked(const sp_cl_semaphore *semaphore, cl_command_queue queue)
 {
     const sp_cl_signal *current = semaphore->current;
+    if (semaphore->untold)
+        return sp_fail(SP_ERROR_INVALID_STATE,
+                       "nothing tells when a wait on this semaphore has run, since the driver gave "
+                       "no reference to its event: import or make the semaphore anew");
     uint32_t state = current ? sp_cl_signal_state(current) : SP_ONESHOT_CONSUMED;
     bool pending = current && sp_cl_signal_is_pending(current);
     if (semaphore->submitting || semaphore->stray || pending) {

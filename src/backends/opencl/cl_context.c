@@ -226,12 +226,14 @@ sp_status sp_cl_context_destroy(sp_cl_context *context, uint64_t timeout_ns)
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "sp_cl_context_destroy: called by a callback inside a call on this context");
     }
-    sp_status status = wait_until_idle(context, sp_deadline_ns(timeout_ns));
+    uint64_t deadline_ns = sp_deadline_ns(timeout_ns);
+    sp_status status = wait_until_idle(context, deadline_ns);
     if (status != SP_OK)
         return status;
     sp_pool_each(&context->signals, sp_cl_signal_end, NULL);
     sp_pool_each(&context->events, sp_cl_event_end, NULL);
     die(context);
+    sp_cl_events_rest(context, deadline_ns);
     sp_pool_each(&context->signals, sp_cl_signal_drop, context);
     sp_pool_each(&context->events, sp_cl_event_drop, context);
     release_handles(context);

@@ -6,6 +6,14 @@
 
 /* ---- The waiter ---- */
 
+cl_int sp_cl_event_status(const sp_cl_context *context, cl_event event)
+{
+    cl_int status = CL_QUEUED;
+    context->cl.get_event_info(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                               NULL);
+    return status;
+}
+
 sp_status sp_cl_event_is_done(const sp_cl_context *context, cl_event event, bool *done)
 {
     cl_int status = CL_QUEUED;
@@ -134,6 +142,7 @@ static sp_point make_point(sp_cl_context *context, sp_cl_event *event, cl_event 
 {
     event->context = sp_cl_context_ref(context);
     event->handle = handle;
+    event->failed_ns = 0;
     sp_store32(&event->kind, kind);
     sp_waiter_setup_again(&event->base, &sp_cl_event_ops);
     return (sp_point){
@@ -280,7 +289,8 @@ sp_status sp_cl_user_event_set(const sp_point *point, sp_status status)
 {
     sp_waiter *waiter;
     SP_CHECK_ARGUMENT(point, "point is required");
-    SP_CHECK_ARGUMENT(status <= 0, "the status is SP_OK or an error");
+    SP_CHECK_ARGUMENT(status == SP_OK || sp_cl_is_cause(status),
+                      "the status is SP_OK or one of the SP_ERROR_ ones");
     sp_status checked = sp_point_check(point, &waiter);
     if (checked != SP_OK)
         return checked;

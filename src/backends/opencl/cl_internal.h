@@ -91,6 +91,8 @@ sp_status sp_cl_caps_read(sp_cl_context *context);
 sp_status sp_cl_fail(cl_int result, const char *call);
 /* The last error for an event whose execution status is negative: FAILED. */
 sp_status sp_cl_fail_event(cl_int execution_status);
+/* Is it the number of an error? */
+bool sp_cl_is_cause(sp_status cause);
 /* The execution status of a user event that fails with this cause, so that whoever looks at the
  * event learns it. */
 cl_int sp_cl_status_of_cause(sp_status cause);
@@ -112,7 +114,7 @@ typedef struct sp_cl_event {
     cl_event handle; /* one reference; NULL in the pool, and once the context is destroyed */
     uint32_t kind;
     struct sp_cl_event *next_parked;
-    uint64_t parked_ns;
+    uint64_t failed_ns; /* parked, or at the end: when it was first seen failed; 0: it was not */
 } sp_cl_event;
 
 extern const sp_waiter_ops sp_cl_event_ops;
@@ -122,6 +124,8 @@ static inline sp_cl_event *sp_cl_event_of(sp_waiter *waiter)
     return SP_CONTAINER_OF(waiter, sp_cl_event, base);
 }
 
+/* Its execution status, without a word on the last error; CL_QUEUED if the driver cannot say. */
+cl_int sp_cl_event_status(const sp_cl_context *context, cl_event event);
 /* Is it complete? FAILED if it failed. */
 sp_status sp_cl_event_is_done(const sp_cl_context *context, cl_event event, bool *done);
 /* Keeps the event of a command until it is over: a driver crashes if one fails whose event nobody
@@ -133,6 +137,9 @@ void sp_cl_let_go(sp_cl_context *context, cl_event handle);
 void sp_cl_release_event(sp_cl_context *context, cl_event handle);
 /* Lets go of some that are over. */
 void sp_cl_events_tidy(sp_cl_context *context);
+/* Gives those that have failed the time that a driver needs after that, up to the deadline. At the
+ * end of the context, when no other thread calls the driver. */
+void sp_cl_events_rest(sp_cl_context *context, uint64_t deadline_ns);
 /* For sp_pool_each(): the end of the context, first and last step. */
 void sp_cl_event_end(void *unused, void *object);
 void sp_cl_event_drop(void *context, void *object);
@@ -150,6 +157,7 @@ struct sp_cl_semaphore {
     sp_cl_signal *current; /* the last signal that has points; not a reference                  */
     bool submitting;       /* a signal of ours is being enqueued                                */
     bool stray;            /* a signal of ours may come that the caller was told has failed     */
+    bool untold;           /* a wait is enqueued, and nothing tells when it has run             */
     cl_event last_wait;    /* of the last wait that we enqueued; NULL: none                     */
 
     /* Under the context's lock: its list of semaphores. */
@@ -196,7 +204,8 @@ static inline cl_event sp_cl_signal_gate(const sp_cl_signal *signal)
  * failed is not. */
 bool sp_cl_signal_is_pending(const sp_cl_signal *signal);
 /* A wait for the claimed signal was enqueued, with this event: keeps references of its own. False:
- * the driver gives none, and the signal has failed. */
+ * the driver gives none, and the signal has failed. Without one for the semaphore, too, that takes
+ * no other signal. */
 bool sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate);
 void sp_cl_signal_end(void *unused, void *object);
 void sp_cl_signal_drop(void *context, void *object);

@@ -28,7 +28,7 @@ static void append(sp_cl_context *context, sp_cl_event *event)
 
 void sp_cl_event_park(sp_cl_context *context, sp_cl_event *event)
 {
-    event->parked_ns = sp_now_ns();
+    event->failed_ns = 0;
     append(context, event);
     if (sp_load32(&context->parked) > FEW)
         sp_cl_events_tidy(context);
@@ -42,15 +42,13 @@ void sp_cl_let_go(sp_cl_context *context, cl_event handle)
         return;
     }
     event->handle = handle;
+    sp_store32(&event->kind, SP_CL_COMMAND);
     sp_cl_event_park(context, event);
 }
 
 void sp_cl_release_event(sp_cl_context *context, cl_event handle)
 {
-    cl_int status = CL_QUEUED;
-    context->cl.get_event_info(handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
-                               NULL);
-    if (status == CL_COMPLETE)
+    if (sp_cl_event_status(context, handle) == CL_COMPLETE)
         context->cl.release_event(handle);
     else
         sp_cl_let_go(context, handle);
@@ -70,13 +68,19 @@ static sp_cl_event *take_first(sp_cl_context *context)
     return first;
 }
 
-static bool can_go(const sp_cl_context *context, const sp_cl_event *event)
+/* When the driver will be done with the event, which has failed. */
+static uint64_t end_of_grace(sp_cl_event *event)
 {
-    cl_int status = CL_COMPLETE;
-    context->cl.get_event_info(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
-                               &status, NULL);
+    if (event->failed_ns == 0)
+        event->failed_ns = sp_now_ns();
+    return event->failed_ns + GRACE;
+}
+
+static bool can_go(const sp_cl_context *context, sp_cl_event *event)
+{
+    cl_int status = sp_cl_event_status(context, event->handle);
     if (status < 0)
-        return sp_now_ns() - event->parked_ns > GRACE;
+        return sp_now_ns() > end_of_grace(event);
     return status == CL_COMPLETE;
 }
 
@@ -94,4 +98,30 @@ void sp_cl_events_tidy(sp_cl_context *context)
         event->handle = NULL;
         sp_pool_put(&context->events, event);
     }
+}
+
+/* ---- The end of the context ---- */
+
+typedef struct resting {
+    const sp_cl_context *context;
+    uint64_t until_ns;
+} resting;
+
+static void look_for_failure(void *user, void *object)
+{
+    resting *rest = user;
+    sp_cl_event *event = object;
+    if (!event->handle || event->kind != SP_CL_COMMAND ||
+        sp_cl_event_status(rest->context, event->handle) >= 0)
+        return;
+    uint64_t end = end_of_grace(event);
+    rest->until_ns = end > rest->until_ns ? end : rest->until_ns;
+}
+
+void sp_cl_events_rest(sp_cl_context *context, uint64_t deadline_ns)
+{
+    resting rest = {.context = context};
+    sp_pool_each(&context->events, look_for_failure, &rest);
+    if (rest.until_ns)
+        sp_os_sleep_until(rest.until_ns < deadline_ns ? rest.until_ns : deadline_ns);
 }

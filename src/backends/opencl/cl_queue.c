@@ -168,13 +168,16 @@ static sp_status enqueue_barrier(sp_cl_context *context, cl_command_queue queue,
     return SP_OK;
 }
 
-/* Gives the wait's event to the signals that it uses up. False: none of them could keep it. */
-static bool set_gates(const wait_list *list, cl_event gate)
+/* Gives the wait's event to the signals that it uses up. Returns one that could not keep it, and
+ * has failed; NULL: all did. */
+static sp_cl_signal *set_gates(const wait_list *list, cl_event gate)
 {
-    bool kept = false;
-    for (size_t i = 0; i < list->signal_count; i++)
-        kept |= sp_cl_signal_set_gate(list->signals[i], gate);
-    return kept;
+    sp_cl_signal *failed = NULL;
+    for (size_t i = 0; i < list->signal_count; i++) {
+        if (!sp_cl_signal_set_gate(list->signals[i], gate))
+            failed = list->signals[i];
+    }
+    return failed;
 }
 
 /* The wait on the semaphores is there, `gate` its event. On an out-of-order queue it keeps nothing
@@ -204,12 +207,14 @@ static sp_status enqueue_semaphore_wait(wait_list *list, cl_command_queue queue)
         list->event_count ? list->events : NULL, &gate);
     if (result != CL_SUCCESS)
         return sp_cl_fail(result, "clEnqueueWaitSemaphoresKHR");
-    bool kept = set_gates(list, gate);
+    sp_cl_signal *failed = set_gates(list, gate);
     status = finish_wait(list, queue, gate, out_of_order);
-    if (kept)
-        list->context->cl.release_event(gate);
-    else
+    if (status == SP_OK && failed)
+        status = sp_waiter_check_failed(&failed->oneshot.base, 1);
+    if (failed)
         sp_cl_let_go(list->context, gate);
+    else
+        list->context->cl.release_event(gate);
     list->signal_count = 0; /* used up, whatever comes: the wait is in the queue */
     return status;
 }

@@ -53,23 +53,29 @@ sp_status sp_cl_fail(cl_int result, const char *call)
 
 /* Statuses of ours, moved to where no driver has codes. */
 #define CAUSE_BASE (-1400000000)
-#define LOWEST_CAUSE (-1000)
+
+bool sp_cl_is_cause(sp_status cause)
+{
+    switch ((int)cause) {
+#define CASE(name, number, class, text) case number:
+        SP_STATUS_MAP(CASE)
+#undef CASE
+        return cause < 0;
+    default:
+        return false;
+    }
+}
 
 cl_int sp_cl_status_of_cause(sp_status cause)
 {
     return CAUSE_BASE + (cl_int)cause;
 }
 
-static bool is_cause_of_ours(cl_int execution_status)
-{
-    return execution_status < CAUSE_BASE && execution_status >= CAUSE_BASE + LOWEST_CAUSE;
-}
-
 sp_status sp_cl_fail_event(cl_int execution_status)
 {
     sp_error error;
-    if (is_cause_of_ours(execution_status)) {
-        sp_status cause = (sp_status)(execution_status - CAUSE_BASE);
+    sp_status cause = (sp_status)(execution_status - CAUSE_BASE);
+    if (sp_cl_is_cause(cause)) {
         sp_error_format(&error, SP_ERROR_FAILED, "the user event was failed: %s",
                         sp_status_text(cause));
         error.cause = cause;

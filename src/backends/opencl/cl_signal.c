@@ -15,13 +15,9 @@ static sp_status check_signalled(const sp_cl_signal *signal)
     return sp_cl_event_is_done(signal->semaphore->context, signal->signalled, &done);
 }
 
-/* Looks without a word on the last error. */
 static bool has_failed(const sp_cl_signal *signal, cl_event event)
 {
-    cl_int status = CL_QUEUED;
-    signal->semaphore->context->cl.get_event_info(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                                                  sizeof(status), &status, NULL);
-    return status < 0;
+    return sp_cl_event_status(signal->semaphore->context, event) < 0;
 }
 
 bool sp_cl_signal_is_pending(const sp_cl_signal *signal)
@@ -51,11 +47,13 @@ static sp_status signal_probe(sp_waiter *waiter, uint64_t value, uint64_t *reach
     return status;
 }
 
+/* `wait`: NULL if the driver gives no reference. */
 static void set_last_wait(sp_cl_semaphore *semaphore, cl_event wait)
 {
     sp_os_mutex_lock(&semaphore->lock);
     cl_event earlier = semaphore->last_wait;
     semaphore->last_wait = wait;
+    semaphore->untold = semaphore->untold || !wait;
     sp_os_mutex_unlock(&semaphore->lock);
     if (earlier)
         sp_cl_release_event(semaphore->context, earlier);
@@ -67,12 +65,12 @@ bool sp_cl_signal_set_gate(sp_cl_signal *signal, cl_event gate)
     const sp_cl_driver *cl = &semaphore->context->cl;
     cl_int result = cl->retain_event(gate);
     if (result != CL_SUCCESS) { /* then nothing will tell when the wait is over */
+        set_last_wait(semaphore, NULL);
         sp_cl_fail(result, "clRetainEvent");
         sp_waiter_fail_for_good(&signal->oneshot.base, sp_last_error());
         return false;
     }
-    if (cl->retain_event(gate) == CL_SUCCESS)
-        set_last_wait(semaphore, gate);
+    set_last_wait(semaphore, cl->retain_event(gate) == CL_SUCCESS ? gate : NULL);
     __atomic_store_n(&signal->gate, gate, __ATOMIC_RELEASE);
     return true;
 }
