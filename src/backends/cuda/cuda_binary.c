@@ -167,26 +167,27 @@ void sp_cuda_signals_end(sp_cuda_context *context)
 
 /* ---- A new signal of the semaphore ---- */
 
-/* Claimed by a wait that is not enqueued yet, and may give it up again. */
+/* The claimed signal's wait is not enqueued yet, and may give it up again. */
 static bool is_being_waited_for(const sp_cuda_signal *signal)
 {
-    return state_of(signal) == SP_ONESHOT_CLAIMED && !sp_load32(&signal->gated) &&
-           sp_load64(&signal->oneshot.base.failed_from) == UINT64_MAX;
+    return !sp_load32(&signal->gated) && sp_load64(&signal->oneshot.base.failed_from) == UINT64_MAX;
 }
 
-sp_status sp_cuda_binary_check_free_locked(const sp_cuda_semaphore *binary)
+sp_status sp_cuda_binary_check_free_locked(const sp_cuda_semaphore *binary, bool announced_too)
 {
     const sp_cuda_signal *current = binary->current;
+    /* Once: a wait may claim the signal, or give it up, any moment. */
+    uint32_t state = current ? state_of(current) : SP_ONESHOT_CONSUMED;
     if (binary->stray_wait) {
         return sp_fail(
             SP_ERROR_INVALID_STATE,
             "a wait on this semaphore is enqueued, and CUDA gave nothing to tell when it "
             "is over: import the semaphore's primitive anew");
     }
-    bool pending = current && current->ours && state_of(current) == SP_ONESHOT_SUBMITTED;
-    if (!pending && !(current && is_being_waited_for(current)))
-        return SP_OK;
-    return sp_fail_signal_pending();
+    bool pending = state < SP_ONESHOT_CLAIMED && (announced_too || current->ours);
+    if (pending || (state == SP_ONESHOT_CLAIMED && is_being_waited_for(current)))
+        return sp_fail_signal_pending();
+    return SP_OK;
 }
 
 /* Makes `next` the semaphore's signal. *earlier: one that never completes now, as a reference. */
@@ -194,7 +195,7 @@ static sp_status replace_current_locked(sp_cuda_semaphore *binary, sp_cuda_signa
                                         sp_oneshot **earlier)
 {
     sp_cuda_signal *current = binary->current;
-    sp_status status = sp_cuda_binary_check_free_locked(binary);
+    sp_status status = sp_cuda_binary_check_free_locked(binary, false);
     if (status != SP_OK)
         return status;
     *earlier = sp_oneshot_supersede(current ? &current->oneshot : NULL);

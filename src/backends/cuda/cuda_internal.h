@@ -396,8 +396,9 @@ static inline sp_cuda_signal *sp_cuda_signal_of(sp_waiter *waiter)
 /* A waiter with one reference, which holds the semaphore; NULL: out of memory. */
 sp_cuda_signal *sp_cuda_signal_make(sp_cuda_semaphore *semaphore, uint64_t key, uint32_t state);
 sp_point sp_cuda_signal_point(sp_cuda_signal *signal, uint32_t flags); /* takes the reference */
-/* INVALID_STATE if a signal is pending that nobody waits for. */
-sp_status sp_cuda_binary_check_free_locked(const sp_cuda_semaphore *binary);
+/* INVALID_STATE if a signal is pending that nobody waits for: ours, or also one that the other side
+ * has announced. */
+sp_status sp_cuda_binary_check_free_locked(const sp_cuda_semaphore *binary, bool announced_too);
 /* The claimed signal's wait is enqueued. */
 void sp_cuda_signal_gate_locked(sp_cuda_signal *signal, sp_cuda_event *mark,
                                 unsigned long long stream_id);

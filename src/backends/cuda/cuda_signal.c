@@ -44,16 +44,6 @@ static void finish(emission *made)
     sp_cuda_event_unref(made->mark);
 }
 
-/* Neither one of ours nor one that the other side has announced. */
-static sp_status check_none_pending_locked(const sp_cuda_semaphore *binary)
-{
-    const sp_cuda_signal *current = binary->current;
-    if (current && sp_load32(&current->oneshot.state) < SP_ONESHOT_CLAIMED) {
-        return sp_fail_signal_pending();
-    }
-    return sp_cuda_binary_check_free_locked(binary);
-}
-
 /* Behind the last one, or a value could go back. If nothing tells when that is over, the device can
  * wait for its value. */
 static sp_status order_value_locked(const emission *made)
@@ -78,7 +68,7 @@ static sp_status order_locked(emission *made)
         sp_status status = sp_cuda_mint_locked(semaphore, made->value, &made->value);
         return status == SP_OK ? order_value_locked(made) : status;
     }
-    sp_status status = check_none_pending_locked(semaphore);
+    sp_status status = sp_cuda_binary_check_free_locked(semaphore, true);
     if (status != SP_OK)
         return status;
     return sp_cuda_order_behind(context, made->stream, made->stream_id, semaphore->waited,

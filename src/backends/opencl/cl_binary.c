@@ -52,11 +52,11 @@ static sp_status check_free_locked(const sp_cl_semaphore *semaphore, cl_command_
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "nothing tells when a wait on this semaphore has run, since the driver gave "
                        "no reference to its event: import or make the semaphore anew");
+    /* Once: a wait may claim the signal, or give it up, any moment. */
     uint32_t state = current ? sp_cl_signal_state(current) : SP_ONESHOT_CONSUMED;
-    bool pending = current && sp_cl_signal_is_pending(current);
-    if (semaphore->submitting || semaphore->stray || pending) {
+    bool pending = current && sp_cl_signal_is_pending(current, state);
+    if (semaphore->submitting || semaphore->stray || pending)
         return sp_fail_signal_pending();
-    }
     if (state == SP_ONESHOT_CLAIMED && !sp_cl_signal_gate(current))
         return sp_fail(SP_ERROR_INVALID_STATE, WAIT_NOT_RUN);
     return check_last_wait_locked(semaphore, queue);

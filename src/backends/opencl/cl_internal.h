@@ -202,7 +202,7 @@ static inline cl_event sp_cl_signal_gate(const sp_cl_signal *signal)
 
 /* Signalled by us, and no wait uses it up: there is none, or it has failed. One whose command
  * failed is not. */
-bool sp_cl_signal_is_pending(const sp_cl_signal *signal);
+bool sp_cl_signal_is_pending(const sp_cl_signal *signal, uint32_t state);
 /* A wait for the claimed signal was enqueued, with this event: keeps references of its own. False:
  * the driver gives none, and the signal has failed. Without one for the semaphore, too, that takes
  * no other signal. */

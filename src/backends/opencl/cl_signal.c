@@ -20,12 +20,12 @@ static bool has_failed(const sp_cl_signal *signal, cl_event event)
     return sp_cl_event_status(signal->semaphore->context, event) < 0;
 }
 
-bool sp_cl_signal_is_pending(const sp_cl_signal *signal)
+bool sp_cl_signal_is_pending(const sp_cl_signal *signal, uint32_t state)
 {
     cl_event gate = sp_cl_signal_gate(signal);
     if (!signal->signalled || has_failed(signal, signal->signalled))
         return false;
-    return sp_cl_signal_state(signal) == SP_ONESHOT_SUBMITTED || (gate && has_failed(signal, gate));
+    return state == SP_ONESHOT_SUBMITTED || (gate && has_failed(signal, gate));
 }
 
 static sp_status signal_probe(sp_waiter *waiter, uint64_t value, uint64_t *reached)

@@ -225,22 +225,23 @@ void sp_gl_binary_ask_last_gate(sp_gl_semaphore *binary)
     sp_gl_sync_unref(gate);
 }
 
-/* Claimed by a wait that is not inserted yet, and may give it up again. */
+/* The claimed signal's wait is not inserted yet, and may give it up again. */
 static bool is_being_waited_for(const sp_gl_signal *signal)
 {
-    return state_of(signal) == SP_ONESHOT_CLAIMED && !gate_of(signal) &&
-           sp_load64(&signal->oneshot.base.failed_from) == UINT64_MAX;
+    return !gate_of(signal) && sp_load64(&signal->oneshot.base.failed_from) == UINT64_MAX;
 }
 
 /* Is the current signal out of the way of a next one? */
 static sp_status check_current_locked(const sp_gl_semaphore *binary)
 {
     const sp_gl_signal *current = binary->current;
-    if (current && is_being_waited_for(current))
+    /* Once: a wait may claim the signal, or give it up, any moment. */
+    uint32_t state = current ? state_of(current) : SP_ONESHOT_CONSUMED;
+    if (state == SP_ONESHOT_CLAIMED && is_being_waited_for(current))
         return fail_wait_not_run();
-    if (!current || !current->ours || state_of(current) != SP_ONESHOT_SUBMITTED)
-        return SP_OK;
-    return sp_fail_signal_pending();
+    if (state == SP_ONESHOT_SUBMITTED && current->ours)
+        return sp_fail_signal_pending();
+    return SP_OK;
 }
 
 sp_status sp_gl_binary_check_free(sp_gl_semaphore *binary, uint64_t stream)
