@@ -186,10 +186,11 @@ static sp_status fail_wait_not_run(void)
 sp_status sp_vk_binary_check_free_locked(sp_vk_semaphore *binary, uint32_t slot)
 {
     const sp_vk_signal *current = binary->current;
+    /* Once: a wait may claim the signal, or give it up, any moment. One that the other side has
+     * announced is in the way of ours, and gives way to another of theirs. */
     uint32_t state = current ? state_of(current) : SP_ONESHOT_CONSUMED;
-    if (state == SP_ONESHOT_SUBMITTED && current->ours) {
+    if (state < SP_ONESHOT_CLAIMED && (current->ours || slot != SP_VK_NO_SLOT))
         return sp_fail_signal_pending();
-    }
     if (state == SP_ONESHOT_CLAIMED && sp_load64(&current->gate_value) == 0)
         return fail_wait_not_run();
     /* On the wait's own queue the new signal runs after it in any case. */

@@ -118,13 +118,9 @@ static void order_behind_other_queue_locked(sp_vk_batch *batch)
 static sp_status check_binary_signal_locked(const sp_vk_batch *batch)
 {
     sp_vk_semaphore *binary = batch->signal;
-    const sp_vk_signal *current = binary->current;
     if (binary->temporary) {
         return sp_fail(SP_ERROR_INVALID_STATE,
                        "a temporary import has its signal already, and serves one wait");
-    }
-    if (current && sp_load32(&current->oneshot.state) < SP_ONESHOT_CLAIMED) {
-        return sp_fail_signal_pending();
     }
     return sp_vk_binary_check_free_locked(binary, batch->queue->lane->slot);
 }
