@@ -309,15 +309,24 @@ def allowed_skips():
 
 
 def report_skips(results, patterns):
-    """Prints each skip with its reason. Returns how many are not allowed."""
-    refused = 0
+    """Prints each reason, and how many tests were skipped for it; those that may not be, one by one.
+    Returns how many these are."""
+    allowed, refused = {}, []
     for result in results:
         if result.outcome != "skipped":
             continue
-        allowed = any(fnmatch.fnmatchcase(result.name, pattern) for pattern in patterns)
-        refused += not allowed
-        print(f"{'skipped' if allowed else 'SKIP NOT ALLOWED'} {result.name}: {result.detail}")
-    return refused
+        if any(fnmatch.fnmatchcase(result.name, pattern) for pattern in patterns):
+            allowed.setdefault(result.detail, []).append(result.name)
+        else:
+            refused.append(result)
+    for reason, skipped in allowed.items():
+        more = f" and {len(skipped) - 1} more" if len(skipped) > 1 else ""
+        print(f"skipped {skipped[0]}{more}: {reason}")
+    for result in refused:
+        print(f"SKIP NOT ALLOWED {result.name}: {result.detail}")
+    all_skips = [f"{name}: {reason}\n" for reason, names_ in allowed.items() for name in names_]
+    (LOGS / "skips.txt").write_text("".join(all_skips), encoding="utf-8")
+    return len(refused)
 
 
 def measure(gpu):
