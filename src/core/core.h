@@ -44,6 +44,9 @@ sp_status sp_fail_as_told(sp_status status, const sp_waiter_ops *ops, uint32_t n
 
 /* Makes a stored record the last error and returns its status. */
 sp_status sp_fail_with(const sp_error *error);
+/* The last error again, as INVALID_STATE if a wait would keep it for good: what failed is one wait and
+ * not the primitive. */
+sp_status sp_fail_this_wait(void);
 
 void sp_log_message(const sp_log *log, sp_log_level level, const char *format, ...) SP_PRINTF(3, 4);
 

@@ -132,6 +132,16 @@ sp_status sp_fail_with(const sp_error *error)
     return error->status;
 }
 
+sp_status sp_fail_this_wait(void)
+{
+    sp_error error = *sp_last_error();
+    if (sp_status_class(error.status) != SP_CLASS_FATAL)
+        return error.status;
+    error.status = SP_ERROR_INVALID_STATE;
+    error.cause = SP_ERROR_INVALID_STATE;
+    return sp_fail_with(&error);
+}
+
 sp_status sp_error_set(const sp_error *error)
 {
     SP_CHECK_ARGUMENT(error, "error is required");

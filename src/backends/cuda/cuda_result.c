@@ -85,12 +85,7 @@ sp_status sp_cuda_fail(sp_cuda_context *context, CUresult result, const char *ca
 
 sp_status sp_cuda_fail_wait_only(const sp_cuda_context *context)
 {
-    sp_error error = *sp_last_error();
-    if (sp_cuda_gone(context) || sp_status_class(error.status) != SP_CLASS_FATAL)
-        return error.status;
-    error.status = SP_ERROR_INVALID_STATE;
-    error.cause = SP_ERROR_INVALID_STATE;
-    return sp_fail_with(&error);
+    return sp_cuda_gone(context) ? sp_last_error()->status : sp_fail_this_wait();
 }
 
 sp_status sp_cuda_fail_handle(sp_cuda_context *context, CUresult result, const char *call)

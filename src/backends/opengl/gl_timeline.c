@@ -53,25 +53,16 @@ static bool is_fatal(sp_status status)
     return status < 0 && sp_status_class(status) == SP_CLASS_FATAL;
 }
 
-/* What failed for good is this wait and not the semaphore: the error is not one that is kept. */
-static sp_status fail_wait_only(void)
-{
-    sp_error error = *sp_last_error();
-    error.status = SP_ERROR_INVALID_STATE;
-    error.cause = SP_ERROR_INVALID_STATE;
-    return sp_fail_with(&error);
-}
-
 static sp_status wait_with_new_watch(sp_gl_semaphore *timeline, uint64_t value,
                                      uint64_t deadline_ns)
 {
     sp_gl_sync *watch = NULL;
     sp_status status = make_watch(timeline, value, deadline_ns, &watch);
     if (status != SP_OK)
-        return is_fatal(status) ? fail_wait_only() : status;
+        return status < 0 ? sp_fail_this_wait() : status;
     status = sp_gl_sync_block(watch, deadline_ns);
     if (is_fatal(status)) {
-        status = fail_wait_only();
+        status = sp_fail_this_wait();
         sp_gl_watch_drop(timeline, watch);
     }
     sp_gl_sync_unref(watch);
