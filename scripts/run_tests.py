@@ -354,6 +354,7 @@ def write_proof(gpu, results):
         "device": ask(*query, "--query-gpu=name"),
         "driver": ask(*query, "--query-gpu=driver_version"),
         "date": time.strftime("%Y-%m-%d"),
+        "commit": ask("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
         "passed": count(results, "passed"),
         "failed": count(results, "failed"),
         "skipped": count(results, "skipped"),
