@@ -166,3 +166,8 @@ void refuse_each_call(sp_status (*attempt)(void), void (*release)(void), unsigne
     }
     CHECK(steps > 0);
 }
+
+unsigned waits(void)
+{
+    return cl_hook_calls(CL_HOOK_EnqueueWaitSemaphoresKHR);
+}

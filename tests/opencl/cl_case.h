@@ -50,4 +50,7 @@ void check_live_objects(int live);
  * succeeds; release() after each success. Each step `times` times. */
 void refuse_each_call(sp_status (*attempt)(void), void (*release)(void), unsigned times);
 
+/* How many waits for semaphores were enqueued. */
+unsigned waits(void);
+
 #endif
