@@ -72,7 +72,7 @@ enum {
     SP_FEATURE_COMPOSITE = 1 << 16, /* ops is a sp_composite_ops                                */
     SP_FEATURE_ONESHOT = 1 << 17,   /* the waiter is a sp_oneshot                               */
     SP_FEATURE_USER_MADE = 1 << 18, /* the table is the user's                                  */
-    SP_FEATURE_TO_BEGIN = 1 << 19   /* probing may notice nothing before block() was called once */
+    SP_FEATURE_TO_BEGIN = 1 << 19   /* probing may notice nothing unless block() is called      */
 };
 
 /* Chains and slots: made of other points. */

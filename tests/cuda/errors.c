@@ -136,25 +136,26 @@ static sp_status expected_of(const failing_step *step)
     return step->attempt == try_host_wait ? SP_ERROR_INVALID_STATE : SP_ERROR_BACKEND;
 }
 
+static const failing_step every_step[] = {
+    {"cuStreamIsCapturing", try_signal},
+    {"cuStreamGetCtx", try_signal_on_a_new_stream},
+    {"cuEventRecord", try_signal},
+    {"cuEventCreate", try_signal_ipc},
+    {"cuEventRecord", try_signal_ipc},
+    {"cuIpcGetEventHandle", try_signal_ipc},
+    {"cuSignalExternalSemaphoresAsync", try_signal_value},
+    {"cuSignalExternalSemaphoresAsync", try_signal_binary},
+    {"cuStreamGetCtx", try_signal_binary},
+    {"cuWaitExternalSemaphoresAsync", try_wait},
+    {"cuStreamIsCapturing", try_wait},
+    {"cuStreamCreate", try_host_wait},
+    {"cuWaitExternalSemaphoresAsync", try_host_wait},
+};
+
 /* Each call that each function makes, failing for an ordinary reason, is told, and nothing is lost
  * by it. */
 TEST_NEEDING(H1_every_step_fails, ON_DOUBLE)
 {
-    static const failing_step steps[] = {
-        {"cuStreamIsCapturing", try_signal},
-        {"cuStreamGetCtx", try_signal_on_a_new_stream},
-        {"cuEventRecord", try_signal},
-        {"cuEventCreate", try_signal_ipc},
-        {"cuEventRecord", try_signal_ipc},
-        {"cuIpcGetEventHandle", try_signal_ipc},
-        {"cuSignalExternalSemaphoresAsync", try_signal_value},
-        {"cuSignalExternalSemaphoresAsync", try_signal_binary},
-        {"cuStreamGetCtx", try_signal_binary},
-        {"cuWaitExternalSemaphoresAsync", try_wait},
-        {"cuStreamIsCapturing", try_wait},
-        {"cuStreamCreate", try_host_wait},
-        {"cuWaitExternalSemaphoresAsync", try_host_wait},
-    };
     cu_peer other;
     start();
     peer_init(&peer, true);
@@ -163,14 +164,14 @@ TEST_NEEDING(H1_every_step_fails, ON_DOUBLE)
     binary = peer_import(&other, NULL);
     sp_point point = stream_point(ctx.stream); /* fills the pools */
     sp_point_unref(&point);
-    for (unsigned i = 0; i < COUNT_OF(steps); i++) {
+    for (unsigned i = 0; i < COUNT_OF(every_step); i++) {
         unsigned handles = census_open_handles();
         unsigned events = cu_control->live(CUDA_DOUBLE_EVENT);
         for (unsigned round = 0; round < 1000; round++) {
             made = test_marked_point();
             sp_point marked = test_marked_point();
-            cu_control->inject(steps[i].call, 0, 1, 999);
-            CHECK_ERROR(steps[i].attempt(), expected_of(&steps[i]));
+            cu_control->inject(every_step[i].call, 0, 1, 999);
+            CHECK_ERROR(every_step[i].attempt(), expected_of(&every_step[i]));
             CHECK_EQUAL(cu_control->failed(), 1);
             CHECK(test_same_point(&made, &marked));
         }

@@ -53,6 +53,17 @@ void open_library(void)
     CHECK_STATUS(sp_gl_context_create(&desc, &context), SP_OK);
 }
 
+sp_gl_context *open_sharing(gl_context *native)
+{
+    sp_gl_context *made = NULL;
+    sp_gl_context_desc desc = context_desc();
+    desc.share = context;
+    gl_open_second(native, &gl, true);
+    gl_make_current(native);
+    CHECK_STATUS(sp_gl_context_create(&desc, &made), SP_OK);
+    return made;
+}
+
 void start(void)
 {
     open_gl();

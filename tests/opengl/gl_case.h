@@ -29,6 +29,8 @@ void close_gl(void);
 
 /* What the library is given, with the double. */
 sp_gl_context_desc context_desc(void);
+/* The library on a second native context that shares with the first; that one is current then. */
+sp_gl_context *open_sharing(gl_context *native);
 /* Call before open_library(): it is given a helper context. */
 void with_helper(void);
 

@@ -59,14 +59,9 @@ static gl_context other;
 TEST(a_shared_context_deletes_too)
 {
     start_with_glsyncs(false);
-    sp_gl_context_desc desc = context_desc();
-    sp_gl_context *second = NULL;
-    gl_open_second(&other, &gl, true);
     sp_point point = signal_point(), retired = signal_point();
     run_elsewhere(release, &retired);
-    gl_make_current(&other);
-    desc.share = context;
-    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    sp_gl_context *second = open_sharing(&other);
     sp_point_unref(&point);
     CHECK_EQUAL(gl_hook_live_syncs(), 1);
     CHECK_STATUS(sp_gl_context_collect(context), SP_OK);

@@ -225,18 +225,13 @@ TEST_NEEDING(G2_semaphores_and_the_wrong_context, WITH_DOUBLES)
 /* With GLsyncs, whose state only a context can tell: the signal itself asks. */
 TEST_NEEDING(a_signal_after_a_wait_in_a_shared_context, WITH_DOUBLES)
 {
-    sp_gl_context *second = NULL;
     open_gl();
     gl_play_install();
     gl_hook_hide_extensions(" EGL_KHR_fence_sync ");
     gl_hook_set_versions(NULL, "1.4");
     open_library();
     sp_gl_semaphore *binary = import_played(SP_GL_SEMAPHORE_BINARY, &payload);
-    sp_gl_context_desc desc = context_desc();
-    desc.share = context;
-    gl_open_second(&other, &gl, true);
-    gl_make_current(&other);
-    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    sp_gl_context *second = open_sharing(&other);
     sp_point point = binary_point(binary, 0);
     CHECK_STATUS(sp_gl_context_wait(second, &point, NULL), SP_OK);
     gl_make_current(&gl);

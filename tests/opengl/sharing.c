@@ -20,11 +20,7 @@ static sp_gl_semaphore *start_two(sp_gl_semaphore_type type, bool glsyncs)
     }
     open_library();
     sp_gl_semaphore *made = import_played(type, &payload);
-    sp_gl_context_desc desc = context_desc();
-    desc.share = context;
-    gl_open_second(&other, &gl, true);
-    gl_make_current(&other);
-    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    second = open_sharing(&other);
     return made;
 }
 

@@ -55,12 +55,7 @@ static void wait_in_other(void *user)
 TEST(G1_waited_for_from_another_context)
 {
     start();
-    sp_gl_context_desc desc = context_desc();
-    sp_gl_context *second = NULL;
-    gl_open_second(&other, &gl, true);
-    desc.share = context;
-    gl_make_current(&other);
-    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    sp_gl_context *second = open_sharing(&other);
     gl_make_current(&gl);
     sp_point point = signal_point();
     run_elsewhere(wait_in_other, &point);
@@ -76,12 +71,7 @@ TEST(G1_waited_for_from_another_context)
 TEST(G1_a_GLsync_of_a_shared_context)
 {
     start_with_glsyncs(false);
-    sp_gl_context_desc desc = context_desc();
-    sp_gl_context *second = NULL;
-    gl_open_second(&other, &gl, true);
-    desc.share = context;
-    gl_make_current(&other);
-    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    sp_gl_context *second = open_sharing(&other);
     gl_make_current(&gl);
     sp_point point = signal_point();
     CHECK(point.raw.opengl_sync.display == NULL);
@@ -102,13 +92,8 @@ TEST(G1_a_GLsync_of_a_shared_context)
 TEST(a_GLsync_while_a_lost_context_is_current)
 {
     start_with_glsyncs(false);
-    sp_gl_context_desc desc = context_desc();
-    sp_gl_context *second = NULL;
     sp_point point = signal_point();
-    gl_open_second(&other, &gl, true);
-    desc.share = context;
-    gl_make_current(&other);
-    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    sp_gl_context *second = open_sharing(&other);
     sp_gl_context_lost(second);
     unsigned before = gl_hook_all_calls();
     CHECK_ERROR(sp_poll(&point), SP_ERROR_WRONG_CONTEXT);

@@ -193,14 +193,9 @@ TEST_NEEDING(values_do_not_go_back_between_contexts, WITH_DOUBLES)
     gl_play_semaphore gate_payload = {.counting = true};
     sp_gl_semaphore *gate = import_played(SP_GL_SEMAPHORE_TIMELINE, &gate_payload);
     sp_point closed = value_point(gate, 1), out = {0};
-    sp_gl_context *second = NULL;
-    sp_gl_context_desc desc = context_desc();
     CHECK_STATUS(sp_gl_context_wait(context, &closed, NULL), SP_OK);
     sp_point first = signal_semaphore(timeline, 0);
-    gl_open_second(&other, &gl, true);
-    gl_make_current(&other);
-    desc.share = context;
-    CHECK_STATUS(sp_gl_context_create(&desc, &second), SP_OK);
+    sp_gl_context *second = open_sharing(&other);
     CHECK_STATUS(sp_gl_context_signal_semaphore(second, timeline, 0, NULL, &out), SP_OK);
     CHECK_EQUAL(out.value, 2);
     CHECK_STATUS(sp_poll(&out), SP_PENDING);
@@ -247,12 +242,7 @@ TEST_NEEDING(O5_two_threads_signal_in_order, WITH_DOUBLES)
     racer two[2];
     shared = start_values(SP_GL_SEMAPHORE_TIMELINE);
     for (unsigned i = 0; i < 2; i++) {
-        sp_gl_context_desc desc = context_desc();
-        gl_open_second(&racers[i], &gl, true);
-        gl_make_current(&racers[i]);
-        desc.share = context;
-        two[i] = (racer){.native = &racers[i]};
-        CHECK_STATUS(sp_gl_context_create(&desc, &two[i].context), SP_OK);
+        two[i] = (racer){.native = &racers[i], .context = open_sharing(&racers[i])};
     }
     gl_make_current(&gl);
     for (unsigned i = 0; i < 2; i++)

@@ -10,8 +10,8 @@
 unsigned long long sp_cuda_stream_id(const sp_cuda_context *context, CUstream stream)
 {
     unsigned long long id = 0;
-    if (stream ==
-        SP_CU_STREAM_PER_THREAD) /* each thread's is another; one number may stand for all */
+    /* Each thread's is another, and one number may stand for all. */
+    if (stream == SP_CU_STREAM_PER_THREAD)
         return 0;
     if (!context->cu.stream_get_id || context->cu.stream_get_id(stream, &id) != CUDA_SUCCESS)
         return 0;
