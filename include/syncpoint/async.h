@@ -42,11 +42,13 @@ typedef enum sp_reactor_drive {
 } sp_reactor_drive;
 
 /* How much of a core polling may take, and so how late what is polled may be noticed. What notifies
- * by itself is not affected. Figures: docs/bench.md, "Pace". */
+ * by itself is not affected. The shares are of idle waiting; up to 64 primitives are looked at often
+ * enough even where waking a thread is dear (on virtual machines), and take more there. Figures:
+ * docs/bench.md, "Pace". */
 typedef enum sp_pace {
-    SP_PACE_BALANCED = 0, /* about 4 % for up to 64 primitives, 2.5 % for more                  */
-    SP_PACE_LATENCY = 1,  /* about 12 %                                                         */
-    SP_PACE_POWER = 2     /* about 0.5 %                                                        */
+    SP_PACE_BALANCED = 0, /* 2.5 %; 4 % for up to 64 primitives, each every 250 us at the latest */
+    SP_PACE_LATENCY = 1,  /* 12 %; up to 64 every 60 us at the latest                           */
+    SP_PACE_POWER = 2     /* 0.5 %; up to 64 every 4 ms at the latest                           */
 } sp_pace;
 
 /* Zero it, set `size`, then what differs. */

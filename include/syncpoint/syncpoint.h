@@ -466,16 +466,16 @@ enum {
     SP_FEATURE_POLL = 1 << 5       /* probing notices sooner than block(): poll instead         */
 };
 
-/* A wake-up that a wait leaves with a waiter, and takes back. `next`, `prev` and `value` are the
- * waiter's to use from arm() until disarm(); the rest is the wait's. */
+/* A wake-up that a wait, or a reactor, leaves with a waiter, and takes back. `next`, `prev` and
+ * `value` are the waiter's to use from arm() until disarm(); the rest is not. */
 typedef struct sp_waker {
     struct sp_waker *next;
     struct sp_waker *prev;
     uint64_t value;
-    void *target; /* private */
+    void (*wake)(struct sp_waker *waker); /* private: what sp_waker_wake() calls */
 } sp_waker;
 
-/* Tells the wait that left `waker` to look again. A wake-up too many is harmless. May be called
+/* Tells who left `waker` to look again. A wake-up too many is harmless. May be called
  * with locks held and from any thread between arm() and the return of disarm(). Since: 0.1 */
 SP_API void sp_waker_wake(sp_waker *waker);
 

@@ -13,7 +13,7 @@
 
 #define ENTRIES_ON_STACK 16
 
-/* What a waker wakes. */
+/* What the wakers of one wait wake. */
 typedef struct wake_event {
     sp_os_mutex mutex;
     sp_os_cond woken;
@@ -23,6 +23,7 @@ typedef struct wake_event {
 typedef struct entry {
     const sp_point *leaf; /* what the point waits for now; NULL: reached                        */
     sp_waiter *armed;     /* where `waker` is left; NULL: nowhere                               */
+    wake_event *event;    /* what it wakes                                                      */
     sp_waker waker;
 } entry;
 
@@ -44,9 +45,9 @@ typedef struct many {
     sp_backoff backoff;
 } many;
 
-void sp_waker_wake(sp_waker *waker)
+static void wake(sp_waker *waker)
 {
-    wake_event *event = waker->target;
+    wake_event *event = SP_CONTAINER_OF(waker, entry, waker)->event;
     sp_os_mutex_lock(&event->mutex);
     event->set = true;
     sp_os_cond_broadcast(&event->woken);
@@ -181,7 +182,8 @@ static bool arm_all(many *m)
         if (!e->leaf || e->armed)
             continue;
         sp_waiter *waiter = e->leaf->waiter;
-        e->waker = (sp_waker){.target = &m->event};
+        e->event = &m->event;
+        e->waker = (sp_waker){.wake = wake};
         if ((waiter->features & SP_FEATURE_ARM) &&
             waiter->ops->arm(waiter, sp_point_target(e->leaf), &e->waker) == SP_OK)
             e->armed = waiter;

@@ -4,6 +4,11 @@
  */
 #include "core.h"
 
+void sp_waker_wake(sp_waker *waker)
+{
+    waker->wake(waker);
+}
+
 bool sp_watch_init(sp_watch *watch, bool (*settled)(sp_waiter *waiter, uint64_t value))
 {
     watch->first = NULL;

@@ -44,6 +44,12 @@ static inline bool sp_cas32(uint32_t *p, uint32_t expected, uint32_t desired)
                                        __ATOMIC_ACQUIRE);
 }
 
+static inline bool sp_cas64(uint64_t *p, uint64_t expected, uint64_t desired)
+{
+    return __atomic_compare_exchange_n(p, &expected, desired, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_ACQUIRE);
+}
+
 static inline void sp_cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -38,6 +38,18 @@ void sp_os_cond_broadcast(sp_os_cond *cond);
 /* Waits until woken or until the deadline (SP_FOREVER: none). False: the deadline passed. */
 bool sp_os_cond_wait_until(sp_os_cond *cond, sp_os_mutex *mutex, uint64_t deadline_ns);
 
+/* A thread of the library's own: no signal is handled on it. */
+typedef struct sp_os_thread {
+    pthread_t native;
+} sp_os_thread;
+
+/* `name` is cut to what the system takes. 0, or errno. */
+int sp_os_thread_start(sp_os_thread *thread, const char *name, void *(*run)(void *user),
+                       void *user);
+void sp_os_thread_join(sp_os_thread *thread);
+uint64_t sp_os_thread_self(void);   /* a number of the calling thread; never 0 */
+uint64_t sp_os_thread_cpu_ns(void); /* what it has used of a core so far       */
+
 /* A lock for a handful of instructions: spins, then yields. */
 void sp_os_spin_wait(uint32_t *lock); /* the slow way of the next */
 
@@ -51,6 +63,27 @@ static inline void sp_os_spin_unlock(uint32_t *lock)
 {
     sp_store32(lock, 0);
 }
+
+/* ---- Sleeping until told, or until a time, in a way that others can wait for too ---- */
+
+typedef struct sp_os_alarm {
+    int fd; /* readable while it was rung or the time has come; borrowed */
+    int event;
+    int timer;
+    uint64_t deadline_ns;
+} sp_os_alarm;
+
+int sp_os_alarm_init(sp_os_alarm *alarm); /* 0, or errno */
+void sp_os_alarm_fini(sp_os_alarm *alarm);
+void sp_os_alarm_ring(sp_os_alarm *alarm); /* any thread */
+/* When it rings by itself; SP_FOREVER: never. */
+void sp_os_alarm_set(sp_os_alarm *alarm, uint64_t deadline_ns);
+/* Sleeps until it rings, if `block`; then it is quiet again until it is rung, or set, anew. */
+void sp_os_alarm_wait(sp_os_alarm *alarm, bool block);
+
+/* A handle that stays readable once it was raised. -1: errno says why. */
+int sp_os_signal_fd_create(void);
+void sp_os_signal_fd_raise(int fd);
 
 /* ---- Fork ---- */
 

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdio.h>
 #include <syncpoint/syncpoint.h>
 #include <time.h>
 #include <unistd.h>
@@ -85,6 +87,47 @@ bool sp_os_cond_wait_until(sp_os_cond *cond, sp_os_mutex *mutex, uint64_t deadli
         return pthread_cond_wait(&cond->native, &mutex->native) == 0;
     struct timespec until = timespec_of(deadline_ns);
     return pthread_cond_timedwait(&cond->native, &mutex->native, &until) != ETIMEDOUT;
+}
+
+static int start_quietly(sp_os_thread *thread, void *(*run)(void *user), void *user)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    int error = pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (error != 0)
+        return error;
+    error = pthread_create(&thread->native, NULL, run, user);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+int sp_os_thread_start(sp_os_thread *thread, const char *name, void *(*run)(void *user), void *user)
+{
+    char cut[16];
+    int error = start_quietly(thread, run, user);
+    if (error != 0)
+        return error;
+    snprintf(cut, sizeof(cut), "%s", name);
+    pthread_setname_np(thread->native, cut);
+    return 0;
+}
+
+void sp_os_thread_join(sp_os_thread *thread)
+{
+    pthread_join(thread->native, NULL);
+}
+
+uint64_t sp_os_thread_self(void)
+{
+    static _Thread_local char own;
+    return (uint64_t)(uintptr_t)&own;
+}
+
+uint64_t sp_os_thread_cpu_ns(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * NS_PER_S + (uint64_t)used.tv_nsec;
 }
 
 void sp_os_spin_wait(uint32_t *lock)

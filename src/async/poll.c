@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The poller: asks the primitives that cannot tell, one after the other, and rests in between for so
+ * long that all of it takes the share of a core that the pace allows.
+ */
+#include "async/reactor.h"
+
+#define FEW 64u      /* for so many primitives a larger share is worth it                      */
+#define AT_ONCE 512u /* so many are asked before others get their turn                         */
+
+/* What falling asleep and waking up take of a core is 5 to 25 us, and on some virtual machines most of
+ * what polling costs: it is measured, with a limit, since other work is measured with it. */
+#define WAKE_UP_MOST 30000u
+#define WAKE_UP_PART 8
+
+/* One part of a core in so many, the shortest rest, and the longest one while there are few. */
+typedef struct pace {
+    uint64_t few, many;
+    uint64_t shortest_ns, longest_of_few_ns;
+} pace;
+
+#define US UINT64_C(1000)
+
+static const pace paces[] = {
+    [SP_PACE_BALANCED] = {25, 40, 100 * US, 250 * US},
+    [SP_PACE_LATENCY] = {8, 8, 20 * US, 60 * US},
+    [SP_PACE_POWER] = {200, 200, 1000 * US, 4000 * US},
+};
+
+void sp_poller_add(sp_reactor *reactor, uint32_t number)
+{
+    sp_poller *poller = &reactor->poller;
+    sp_source *source = sp_source_at(reactor, number);
+    if (poller->count++ == 0) {
+        source->prev_polled = source->next_polled = number;
+        poller->cursor = number;
+        poller->next_ns = sp_os_now_ns() + paces[reactor->pace].shortest_ns;
+        return;
+    }
+    sp_source *next = sp_source_at(reactor, poller->cursor);
+    source->next_polled = poller->cursor;
+    source->prev_polled = next->prev_polled;
+    sp_source_at(reactor, next->prev_polled)->next_polled = number;
+    next->prev_polled = number;
+}
+
+void sp_poller_remove(sp_reactor *reactor, uint32_t number)
+{
+    sp_poller *poller = &reactor->poller;
+    const sp_source *source = sp_source_at(reactor, number);
+    sp_source_at(reactor, source->prev_polled)->next_polled = source->next_polled;
+    sp_source_at(reactor, source->next_polled)->prev_polled = source->prev_polled;
+    if (poller->cursor == number)
+        poller->cursor = source->next_polled;
+    if (--poller->count == 0)
+        poller->cursor = 0;
+}
+
+static uint64_t limit(uint64_t value, uint64_t least, uint64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static void rest(sp_reactor *reactor, uint64_t work_ns)
+{
+    sp_poller *poller = &reactor->poller;
+    const pace *own = &paces[reactor->pace];
+    bool few = poller->count <= FEW;
+    uint64_t rest_ns = (work_ns + poller->wake_up_ns) * (few ? own->few : own->many);
+    uint64_t longest_ns = few ? own->longest_of_few_ns : UINT64_MAX;
+    poller->next_ns = sp_os_now_ns() + limit(rest_ns, own->shortest_ns, longest_ns);
+}
+
+static void note_wake_up(sp_poller *poller, uint64_t cpu_ns)
+{
+    uint64_t sample = limit(cpu_ns - poller->cpu_ns, 0, WAKE_UP_MOST);
+    poller->wake_up_ns = (poller->wake_up_ns * (WAKE_UP_PART - 1) + sample) / WAKE_UP_PART;
+}
+
+void sp_poller_run(sp_reactor *reactor, uint64_t now_ns)
+{
+    sp_poller *poller = &reactor->poller;
+    if (poller->count == 0 || now_ns < poller->next_ns)
+        return;
+    uint64_t before = sp_os_thread_cpu_ns();
+    note_wake_up(poller, before);
+    uint32_t turns = poller->count < AT_ONCE ? poller->count : AT_ONCE;
+    while (turns-- && poller->count) {
+        uint32_t number = poller->cursor;
+        poller->cursor = sp_source_at(reactor, number)->next_polled;
+        sp_source_look(reactor, number);
+    }
+    poller->cpu_ns = sp_os_thread_cpu_ns();
+    rest(reactor, poller->cpu_ns - before);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reactor itself: made, turned, slept, ended.
+ */
+#include "async/reactor.h"
+
+#include <stdlib.h>
+
+/* ---- Sleeping and waking ---- */
+
+void sp_reactor_ring(sp_reactor *reactor)
+{
+    if (sp_load32(&reactor->inbox.sleeping) && sp_cas32(&reactor->inbox.sleeping, 1, 0))
+        sp_os_alarm_ring(&reactor->alarm);
+}
+
+static bool inbox_is_empty(sp_inbox *inbox)
+{
+    sp_os_mutex_lock(&inbox->lock);
+    bool empty = !inbox->intake.first && !inbox->cancelled && !inbox->woken && !inbox->ending;
+    sp_os_mutex_unlock(&inbox->lock);
+    return empty;
+}
+
+static uint64_t next_deadline(const sp_reactor *reactor, uint64_t deadline_ns)
+{
+    if (reactor->poller.count && reactor->poller.next_ns < deadline_ns)
+        deadline_ns = reactor->poller.next_ns;
+    if (reactor->deadlines) {
+        uint64_t first = sp_ticket_at(reactor, reactor->deadlines)->by_deadline.key;
+        deadline_ns = first < deadline_ns ? first : deadline_ns;
+    }
+    return deadline_ns;
+}
+
+/* From here on the alarm rings when there is something to do. Whoever puts something into the inbox
+ * before `sleeping` is set is seen by the look that follows; who does so later sees it set. */
+static bool prepare_sleep(sp_reactor *reactor, uint64_t deadline_ns)
+{
+    sp_os_alarm_set(&reactor->alarm, next_deadline(reactor, deadline_ns));
+    sp_store32(&reactor->inbox.sleeping, 1);
+    return inbox_is_empty(&reactor->inbox);
+}
+
+static void sleep_until(sp_reactor *reactor, uint64_t deadline_ns)
+{
+    bool nothing = prepare_sleep(reactor, deadline_ns);
+    sp_os_alarm_wait(&reactor->alarm, nothing);
+    sp_store32(&reactor->inbox.sleeping, 0);
+}
+
+/* ---- One turn ---- */
+
+typedef struct batch {
+    uint32_t intake, cancelled, woken;
+} batch;
+
+static batch take(sp_inbox *inbox)
+{
+    sp_os_mutex_lock(&inbox->lock);
+    batch taken = {inbox->intake.first, inbox->cancelled, inbox->woken};
+    inbox->intake = (sp_ticket_list){0};
+    inbox->cancelled = inbox->woken = 0;
+    sp_os_mutex_unlock(&inbox->lock);
+    return taken;
+}
+
+static void see_woken(sp_reactor *reactor, uint32_t number)
+{
+    while (number) {
+        uint32_t next = sp_source_at(reactor, number)->next;
+        sp_source_woken(reactor, number);
+        number = next;
+    }
+}
+
+static void see_intake(sp_reactor *reactor, uint32_t number)
+{
+    while (number) {
+        uint32_t next = sp_ticket_at(reactor, number)->u.by_value.next;
+        sp_ticket_file(reactor, number);
+        number = next;
+    }
+}
+
+static void see_cancelled(sp_reactor *reactor, uint32_t number)
+{
+    while (number) {
+        uint32_t next = sp_ticket_at(reactor, number)->next;
+        sp_ticket_take_back(reactor, number);
+        number = next;
+    }
+}
+
+/* Tells how many callbacks ran. */
+static size_t turn(sp_reactor *reactor)
+{
+    batch taken = take(&reactor->inbox);
+    see_woken(reactor, taken.woken);
+    see_intake(reactor, taken.intake);
+    see_cancelled(reactor, taken.cancelled);
+    uint64_t now_ns = sp_os_now_ns();
+    sp_poller_run(reactor, now_ns);
+    sp_tickets_time_out(reactor, now_ns);
+    return sp_tickets_run_due(reactor);
+}
+
+/* ---- The end ---- */
+
+/* What a callback cancels then is cancelled already, and nothing is taken in. */
+static void cancel_all(sp_reactor *reactor)
+{
+    batch taken = take(&reactor->inbox);
+    see_cancelled(reactor, taken.cancelled);
+    sp_tickets_cancel_all(reactor);
+    sp_tickets_run_due(reactor);
+    see_woken(reactor, taken.woken);
+    see_woken(reactor, take(&reactor->inbox).woken);
+}
+
+static bool is_ending(sp_reactor *reactor)
+{
+    sp_os_mutex_lock(&reactor->inbox.lock);
+    bool ending = reactor->inbox.ending;
+    sp_os_mutex_unlock(&reactor->inbox.lock);
+    return ending;
+}
+
+static void *run_thread(void *user)
+{
+    sp_reactor *reactor = user;
+    sp_store64(&reactor->dispatcher, sp_os_thread_self());
+    while (!is_ending(reactor)) {
+        turn(reactor);
+        sleep_until(reactor, SP_FOREVER);
+    }
+    cancel_all(reactor);
+    return NULL;
+}
+
+static void free_reactor(sp_reactor *reactor)
+{
+    sp_tickets_fini(reactor);
+    sp_sources_fini(&reactor->sources);
+    sp_os_alarm_fini(&reactor->alarm);
+    free(reactor);
+}
+
+/* The child of a fork() has neither the thread, nor a lock that is sure to be free. */
+static sp_status destroy_forked(sp_reactor *reactor)
+{
+    sp_tickets_forget(reactor);
+    sp_sources_forget(reactor);
+    free_reactor(reactor);
+    return SP_OK;
+}
+
+/* Makes this thread the one that dispatches. */
+static sp_status claim(sp_reactor *reactor)
+{
+    uint64_t self = sp_os_thread_self();
+    if (sp_load64(&reactor->dispatcher) == self)
+        return sp_fail(SP_ERROR_INVALID_STATE, "called from a callback of this very reactor");
+    if (!sp_cas64(&reactor->dispatcher, 0, self))
+        return sp_fail(SP_ERROR_INVALID_STATE, "another thread dispatches this reactor");
+    return SP_OK;
+}
+
+static void say_ending(sp_reactor *reactor)
+{
+    sp_os_mutex_lock(&reactor->inbox.lock);
+    reactor->inbox.ending = true;
+    sp_os_mutex_unlock(&reactor->inbox.lock);
+}
+
+static sp_status end_thread(sp_reactor *reactor)
+{
+    if (sp_load64(&reactor->dispatcher) == sp_os_thread_self())
+        return sp_fail(SP_ERROR_INVALID_STATE,
+                       "sp_reactor_destroy: called from a callback of this very reactor");
+    say_ending(reactor);
+    sp_reactor_ring(reactor);
+    sp_os_thread_join(&reactor->thread);
+    return SP_OK;
+}
+
+static sp_status end_here(sp_reactor *reactor)
+{
+    sp_status status = claim(reactor);
+    if (status != SP_OK)
+        return status;
+    say_ending(reactor);
+    cancel_all(reactor);
+    return SP_OK;
+}
+
+sp_status sp_reactor_destroy(sp_reactor *reactor)
+{
+    if (!reactor)
+        return SP_OK;
+    if (reactor->fork_generation != sp_fork_generation)
+        return destroy_forked(reactor);
+    bool has_thread = reactor->drive == SP_REACTOR_THREAD;
+    sp_status status = has_thread ? end_thread(reactor) : end_here(reactor);
+    if (status != SP_OK)
+        return status;
+    sp_os_mutex_fini(&reactor->inbox.lock);
+    free_reactor(reactor);
+    return SP_OK;
+}
+
+/* ---- The beginning ---- */
+
+static sp_status fail_system(int error, const char *what)
+{
+    return sp_fail_native(SP_ERROR_SYSTEM, SP_BACKEND_CPU, error, what,
+                          "sp_reactor_create: the system gave none (%s)", what);
+}
+
+static sp_status start(sp_reactor *reactor, const char *name)
+{
+    int error = sp_os_alarm_init(&reactor->alarm);
+    if (error != 0)
+        return fail_system(error, "eventfd, timerfd or epoll");
+    if (reactor->drive == SP_REACTOR_LOOP) {
+        (void)prepare_sleep(reactor, SP_FOREVER);
+        return SP_OK;
+    }
+    error = sp_os_thread_start(&reactor->thread, name, run_thread, reactor);
+    if (error == 0)
+        return SP_OK;
+    sp_os_alarm_fini(&reactor->alarm);
+    return fail_system(error, "pthread_create");
+}
+
+static sp_status make(const sp_reactor_desc *desc, sp_reactor **out)
+{
+    sp_reactor *made = calloc(1, sizeof(*made));
+    if (!made || !sp_sources_init(&made->sources))
+        goto no_memory;
+    if (!sp_os_mutex_init(&made->inbox.lock))
+        goto no_memory;
+    made->drive = desc->drive;
+    made->pace = desc->pace;
+    made->log = desc->log;
+    made->fork_generation = sp_fork_generation;
+    made->tickets.object_size = sizeof(sp_reactor_ticket);
+    sp_status status = start(made, desc->name ? desc->name : "syncpoint");
+    if (status == SP_OK) {
+        *out = made;
+        return SP_OK;
+    }
+    sp_os_mutex_fini(&made->inbox.lock);
+    sp_sources_fini(&made->sources);
+    free(made);
+    return status;
+no_memory:
+    if (made)
+        sp_sources_fini(&made->sources);
+    free(made);
+    return sp_fail(SP_ERROR_OUT_OF_MEMORY, "sp_reactor_create: out of memory");
+}
+
+sp_status sp_reactor_create(const sp_reactor_desc *desc, sp_reactor **out)
+{
+    const sp_reactor_desc defaults = {.size = sizeof(defaults)};
+    SP_CHECK_ARGUMENT(out, "out is required");
+    desc = desc ? desc : &defaults;
+    SP_CHECK_SIZE(desc);
+    SP_CHECK_ARGUMENT(desc->drive == SP_REACTOR_THREAD || desc->drive == SP_REACTOR_LOOP,
+                      "drive is neither THREAD nor LOOP");
+    SP_CHECK_ARGUMENT(desc->pace == SP_PACE_BALANCED || desc->pace == SP_PACE_LATENCY ||
+                          desc->pace == SP_PACE_POWER,
+                      "pace is neither BALANCED, LATENCY nor POWER");
+    sp_os_watch_forks();
+    return make(desc, out);
+}
+
+/* ---- Your own loop ---- */
+
+static sp_status check_loop(const sp_reactor *reactor, const char *function)
+{
+    sp_status status = sp_reactor_check(reactor);
+    if (status != SP_OK || reactor->drive == SP_REACTOR_LOOP)
+        return status;
+    return sp_fail(SP_ERROR_INVALID_STATE,
+                   "%s: this reactor has a thread of its own; make it with SP_REACTOR_LOOP",
+                   function);
+}
+
+sp_status sp_reactor_fd(sp_reactor *reactor, sp_pollable *fd)
+{
+    SP_CHECK_ARGUMENT(reactor && fd, "reactor and fd are required");
+    sp_status status = check_loop(reactor, "sp_reactor_fd");
+    if (status == SP_OK)
+        *fd = reactor->alarm.fd;
+    return status;
+}
+
+static sp_status dispatch_until(sp_reactor *reactor, uint64_t deadline_ns)
+{
+    sp_os_alarm_wait(&reactor->alarm, false);
+    sp_store32(&reactor->inbox.sleeping, 0);
+    while (turn(reactor) == 0) {
+        if (sp_os_now_ns() >= deadline_ns)
+            return SP_TIMEOUT;
+        sleep_until(reactor, deadline_ns);
+    }
+    return SP_OK;
+}
+
+sp_status sp_reactor_dispatch(sp_reactor *reactor, uint64_t timeout_ns)
+{
+    SP_CHECK_ARGUMENT(reactor, "reactor is required");
+    sp_status status = check_loop(reactor, "sp_reactor_dispatch");
+    if (status == SP_OK)
+        status = claim(reactor);
+    if (status != SP_OK)
+        return status;
+    status = dispatch_until(reactor, sp_deadline_ns(timeout_ns));
+    if (!prepare_sleep(reactor, SP_FOREVER))
+        sp_reactor_ring(reactor);
+    sp_store64(&reactor->dispatcher, 0);
+    return status;
+}
