@@ -13,14 +13,6 @@ static void *word_of_handle(int fd)
     return (void *)((intptr_t)fd + 1);
 }
 
-/* -1: it was raised and closed. */
-static int take_handle(sp_reactor_ticket *ticket)
-{
-    int fd = (int)((intptr_t)ticket->user - 1);
-    ticket->user = NULL;
-    return fd;
-}
-
 static sp_status fail_no_handle(void)
 {
     return sp_fail_native(SP_ERROR_SYSTEM, SP_BACKEND_CPU, errno, "eventfd",
@@ -59,16 +51,24 @@ sp_status sp_point_fd(sp_reactor *reactor, const sp_point *point, sp_pollable *f
     return status;
 }
 
-void sp_point_fd_resolve(sp_reactor_ticket *ticket)
+int sp_point_fd_take(sp_reactor_ticket *ticket)
 {
-    int fd = take_handle(ticket);
+    int fd = (int)((intptr_t)ticket->user - 1);
+    ticket->user = NULL;
+    return fd;
+}
+
+void sp_point_fd_raise(int fd)
+{
+    if (fd < 0)
+        return;
     sp_os_signal_fd_raise(fd);
     sp_os_fd_close(fd);
 }
 
 void sp_point_fd_forget(sp_reactor_ticket *ticket)
 {
-    int fd = take_handle(ticket);
+    int fd = sp_point_fd_take(ticket);
     if (fd >= 0)
         sp_os_fd_close(fd);
 }

@@ -198,7 +198,8 @@ void sp_tickets_fini(sp_reactor *reactor);
 void sp_tickets_forget(sp_reactor *reactor);
 
 /* (point_fd.c) */
-void sp_point_fd_resolve(sp_reactor_ticket *ticket);
+int sp_point_fd_take(sp_reactor_ticket *ticket); /* the handle to raise; -1: it was taken before */
+void sp_point_fd_raise(int fd);                  /* and closes it. -1: none */
 void sp_point_fd_forget(sp_reactor_ticket *ticket);
 
 /* (source.c) */

@@ -243,8 +243,6 @@ static void call_back(sp_reactor_ticket *ticket)
         if (ticket->status < 0)
             sp_ticket_fail_again((sp_status)ticket->status, ticket->u.failure);
         ticket->fn(ticket->user, (sp_status)ticket->status);
-    } else {
-        sp_point_fd_resolve(ticket);
     }
     sp_waiter *waiter = ticket->waiter;
     ticket->waiter = NULL; /* before: a fork() may come between */
@@ -272,18 +270,26 @@ void sp_ticket_close_locked(sp_reactor *reactor, uint32_t number)
         free_locked(reactor, number);
 }
 
+/* A handle is raised last: who sees it may ask for the status at once. */
+static void run_one(sp_reactor *reactor, uint32_t number)
+{
+    sp_reactor_ticket *ticket = sp_ticket_at(reactor, number);
+    int fd = ticket->fn ? -1 : sp_point_fd_take(ticket);
+    call_back(ticket);
+    sp_os_mutex_lock(&reactor->inbox.lock);
+    sp_ticket_close_locked(reactor, number);
+    sp_os_mutex_unlock(&reactor->inbox.lock);
+    sp_point_fd_raise(fd);
+}
+
 size_t sp_tickets_run_due(sp_reactor *reactor)
 {
     size_t count = 0;
     uint32_t number = reactor->due.first;
     reactor->due = (sp_ticket_list){0};
     while (number) {
-        sp_reactor_ticket *ticket = sp_ticket_at(reactor, number);
-        uint32_t next = ticket->next;
-        call_back(ticket);
-        sp_os_mutex_lock(&reactor->inbox.lock);
-        sp_ticket_close_locked(reactor, number);
-        sp_os_mutex_unlock(&reactor->inbox.lock);
+        uint32_t next = sp_ticket_at(reactor, number)->next;
+        run_one(reactor, number);
         number = next;
         count++;
     }
