@@ -138,7 +138,8 @@ SP_API sp_status sp_reactor_dispatch(sp_reactor *reactor, uint64_t timeout_ns);
 /* A handle that becomes and stays readable once the point is reached, has failed, is cancelled or
  * its reactor is destroyed. Only wait for it: do not read from it. sp_point_fd_status() tells which.
  * Of a reactor that your own loop drives it becomes readable in sp_reactor_dispatch().
- * Ownership: *fd is the caller's, who may close it at any time. *ticket is the caller's, until
+ * Ownership: *fd is the caller's, who may close it at any time; out of a loop it goes before, since
+ *   the reactor has a duplicate and epoll would go on with that. *ticket is the caller's, until
  *   sp_point_fd_release(); `ticket` NULL: nobody asks for the status, and nothing is to be released.
  *   Keeps a reference of its own to the point until it is resolved.
  * Returns: as sp_notify(); SYSTEM: no file descriptor to be had; native_code is errno.
