@@ -27,7 +27,8 @@ SLOW = "slow"
 GCC = {"CC": "gcc", "CXX": "g++"}
 CLANG = {"CC": "clang", "CXX": "clang++"}
 DEBUG = ["-Dbuildtype=debug", "-Dwerror=true", "-Dlibdir=lib"]
-EVERYTHING = DEBUG + ["-Dauto_features=enabled", "-Dtests=enabled", "-Dbench=enabled"]
+EVERYTHING = DEBUG + ["-Dauto_features=enabled", "-Dtests=enabled", "-Dbench=enabled",
+                      "-Dexamples=enabled"]
 # clang links the sanitizers' run-time library into programs only, so the shared library has
 # undefined symbols of theirs.
 SANITIZED = EVERYTHING + ["-Db_lundef=false", "-Doptimization=1"]
@@ -113,8 +114,8 @@ GPU_VARIANTS = {
         "nvidia",
         "gcc, release, on an NVIDIA GPU",
         GCC,
-        # Whatever compiler that machine has: its warnings are not what is tested.
-        EVERYTHING + ["-Dtest_gpu=nvidia", "-Dbuildtype=release", "-Dwerror=false"],
+        # Whatever compiler that machine has: its warnings are not what is tested. No example needs a GPU.
+        EVERYTHING + ["-Dtest_gpu=nvidia", "-Dbuildtype=release", "-Dwerror=false", "-Dexamples=disabled"],
         # The driver makes and ends devices and what is shared one after the other. More tests at once
         # only wait longer, and those that do little else than that would take minutes beside others.
         timeouts=0.6,
