@@ -22,7 +22,7 @@ typedef struct pace {
 #define US UINT64_C(1000)
 
 static const pace paces[] = {
-    [SP_PACE_BALANCED] = {25, 40, 100 * US, 250 * US},
+    [SP_PACE_BALANCED] = {25, 50, 100 * US, 250 * US},
     [SP_PACE_LATENCY] = {8, 8, 20 * US, 60 * US},
     [SP_PACE_POWER] = {200, 200, 1000 * US, 4000 * US},
 };
@@ -30,30 +30,14 @@ static const pace paces[] = {
 void sp_poller_add(sp_reactor *reactor, uint32_t number)
 {
     sp_poller *poller = &reactor->poller;
-    sp_source *source = sp_source_at(reactor, number);
-    if (poller->count++ == 0) {
-        source->prev_polled = source->next_polled = number;
-        poller->cursor = number;
+    if (poller->ring.count == 0)
         poller->next_ns = sp_os_now_ns() + paces[reactor->pace].shortest_ns;
-        return;
-    }
-    sp_source *next = sp_source_at(reactor, poller->cursor);
-    source->next_polled = poller->cursor;
-    source->prev_polled = next->prev_polled;
-    sp_source_at(reactor, next->prev_polled)->next_polled = number;
-    next->prev_polled = number;
+    sp_ring_add(reactor, &poller->ring, number);
 }
 
 void sp_poller_remove(sp_reactor *reactor, uint32_t number)
 {
-    sp_poller *poller = &reactor->poller;
-    const sp_source *source = sp_source_at(reactor, number);
-    sp_source_at(reactor, source->prev_polled)->next_polled = source->next_polled;
-    sp_source_at(reactor, source->next_polled)->prev_polled = source->prev_polled;
-    if (poller->cursor == number)
-        poller->cursor = source->next_polled;
-    if (--poller->count == 0)
-        poller->cursor = 0;
+    sp_ring_remove(reactor, &reactor->poller.ring, number);
 }
 
 static uint64_t limit(uint64_t value, uint64_t least, uint64_t most)
@@ -65,7 +49,7 @@ static void rest(sp_reactor *reactor, uint64_t work_ns)
 {
     sp_poller *poller = &reactor->poller;
     const pace *own = &paces[reactor->pace];
-    bool few = poller->count <= FEW;
+    bool few = poller->ring.count <= FEW;
     uint64_t rest_ns = (work_ns + poller->wake_up_ns) * (few ? own->few : own->many);
     uint64_t longest_ns = few ? own->longest_of_few_ns : UINT64_MAX;
     poller->next_ns = sp_os_now_ns() + limit(rest_ns, own->shortest_ns, longest_ns);
@@ -80,14 +64,15 @@ static void note_wake_up(sp_poller *poller, uint64_t cpu_ns)
 void sp_poller_run(sp_reactor *reactor, uint64_t now_ns)
 {
     sp_poller *poller = &reactor->poller;
-    if (poller->count == 0 || now_ns < poller->next_ns)
+    if (poller->ring.count == 0 || now_ns < poller->next_ns)
         return;
     uint64_t before = sp_os_thread_cpu_ns();
     note_wake_up(poller, before);
-    uint32_t turns = poller->count < AT_ONCE ? poller->count : AT_ONCE;
-    while (turns-- && poller->count) {
-        uint32_t number = poller->cursor;
-        poller->cursor = sp_source_at(reactor, number)->next_polled;
+    uint32_t count = poller->ring.count;
+    uint32_t turns = count < AT_ONCE ? count : AT_ONCE;
+    while (turns-- && poller->ring.count) {
+        uint32_t number = poller->ring.first;
+        poller->ring.first = sp_source_at(reactor, number)->next_in_ring;
         sp_source_look(reactor, number);
     }
     poller->cpu_ns = sp_os_thread_cpu_ns();

@@ -17,14 +17,15 @@ void sp_reactor_ring(sp_reactor *reactor)
 static bool inbox_is_empty(sp_inbox *inbox)
 {
     sp_os_mutex_lock(&inbox->lock);
-    bool empty = !inbox->intake.first && !inbox->cancelled && !inbox->woken && !inbox->ending;
+    bool empty = !inbox->intake.first && !inbox->cancelled && !inbox->woken && !inbox->has_news &&
+                 !inbox->ending;
     sp_os_mutex_unlock(&inbox->lock);
     return empty;
 }
 
 static uint64_t next_deadline(const sp_reactor *reactor, uint64_t deadline_ns)
 {
-    if (reactor->poller.count && reactor->poller.next_ns < deadline_ns)
+    if (reactor->poller.ring.count && reactor->poller.next_ns < deadline_ns)
         deadline_ns = reactor->poller.next_ns;
     if (reactor->deadlines) {
         uint64_t first = sp_ticket_at(reactor, reactor->deadlines)->by_deadline.key;
@@ -53,14 +54,16 @@ static void sleep_until(sp_reactor *reactor, uint64_t deadline_ns)
 
 typedef struct batch {
     uint32_t intake, cancelled, woken;
+    bool has_news;
 } batch;
 
 static batch take(sp_inbox *inbox)
 {
     sp_os_mutex_lock(&inbox->lock);
-    batch taken = {inbox->intake.first, inbox->cancelled, inbox->woken};
+    batch taken = {inbox->intake.first, inbox->cancelled, inbox->woken, inbox->has_news};
     inbox->intake = (sp_ticket_list){0};
     inbox->cancelled = inbox->woken = 0;
+    inbox->has_news = false;
     sp_os_mutex_unlock(&inbox->lock);
     return taken;
 }
@@ -99,10 +102,15 @@ static size_t turn(sp_reactor *reactor)
     see_woken(reactor, taken.woken);
     see_intake(reactor, taken.intake);
     see_cancelled(reactor, taken.cancelled);
+    if (taken.has_news)
+        sp_watchers_see_news(reactor);
     uint64_t now_ns = sp_os_now_ns();
     sp_poller_run(reactor, now_ns);
     sp_tickets_time_out(reactor, now_ns);
-    return sp_tickets_run_due(reactor);
+    sp_watchers_settle(reactor);
+    size_t count = sp_tickets_run_due(reactor);
+    sp_watchers_resume(reactor);
+    return count;
 }
 
 /* ---- The end ---- */
@@ -113,6 +121,7 @@ static void cancel_all(sp_reactor *reactor)
     batch taken = take(&reactor->inbox);
     see_cancelled(reactor, taken.cancelled);
     sp_tickets_cancel_all(reactor);
+    sp_watchers_end(reactor);
     sp_tickets_run_due(reactor);
     see_woken(reactor, taken.woken);
     see_woken(reactor, take(&reactor->inbox).woken);
@@ -150,6 +159,7 @@ static void free_reactor(sp_reactor *reactor)
 static sp_status destroy_forked(sp_reactor *reactor)
 {
     sp_tickets_forget(reactor);
+    sp_watchers_forget(reactor);
     sp_sources_forget(reactor);
     free_reactor(reactor);
     return SP_OK;

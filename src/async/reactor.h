@@ -64,8 +64,9 @@ typedef struct sp_reactor_ticket {
 /* ---- Sources (source.c) ---- */
 
 enum {
-    SP_SOURCE_ARMED = 1, /* the primitive wakes us                                              */
-    SP_SOURCE_POLLED = 2
+    SP_SOURCE_ARMED = 1,   /* the primitive wakes us                                            */
+    SP_SOURCE_WATCHED = 2, /* the thread of its group's watcher waits for it                    */
+    SP_SOURCE_POLLED = 3
 };
 
 typedef struct sp_source {
@@ -73,10 +74,13 @@ typedef struct sp_source {
     uint32_t same_hash;
     sp_waiter *waiter; /* one reference */
     sp_reactor *reactor;
-    sp_waker waker;
-    uint32_t tickets;                  /* heap by value                                         */
-    uint32_t prev_polled, next_polled; /* a ring                                                */
-    uint32_t number;                   /* its own                                               */
+    union {
+        sp_waker waker;             /* of one that can be armed */
+        struct sp_watcher *watcher; /* of one that is watched   */
+    } u;
+    uint32_t tickets;            /* heap by value                                         */
+    uint32_t prev, next_in_ring; /* of those that are polled, or of its watcher's         */
+    uint32_t number;             /* its own                                               */
     uint8_t mode;
     uint8_t is_armed;
     uint8_t is_looking; /* what comes and goes meanwhile is seen to afterwards                  */
@@ -103,13 +107,19 @@ typedef struct sp_inbox {
     sp_ticket_list intake; /* new                                                               */
     uint32_t cancelled;    /* by sp_cancel()                                                    */
     uint32_t woken;        /* sources                                                           */
+    bool has_news;         /* a watcher has                                                     */
     bool ending;           /* nothing new is taken                                              */
     uint32_t sleeping;     /* the dispatcher wants to be rung for; atomic                       */
 } sp_inbox;
 
-typedef struct sp_poller {
-    uint32_t cursor; /* the source whose turn it is; 0: none is polled                          */
+/* Sources of one kind, in a ring. */
+typedef struct sp_source_ring {
+    uint32_t first; /* 0: none */
     uint32_t count;
+} sp_source_ring;
+
+typedef struct sp_poller {
+    sp_source_ring ring; /* the first is the one whose turn it is                               */
     uint64_t next_ns;    /* when to poll again                                                  */
     uint64_t cpu_ns;     /* of the thread, after the last time                                  */
     uint64_t wake_up_ns; /* what waking up costs it, about                                      */
@@ -130,6 +140,7 @@ struct sp_reactor {
     uint32_t deadlines; /* heap of tickets                                                      */
     sp_ticket_list due;
     sp_poller poller;
+    struct sp_watcher *watchers;
 };
 
 static inline sp_reactor_ticket *sp_ticket_at(const sp_reactor *reactor, uint32_t number)
@@ -209,10 +220,27 @@ void sp_sources_forget(sp_reactor *reactor); /* in the child of a fork() */
 /* Adds a ticket to the source of `leaf`. False: out of memory. */
 bool sp_source_add(sp_reactor *reactor, const sp_point *leaf, uint32_t ticket);
 void sp_source_drop(sp_reactor *reactor, uint32_t source, uint32_t ticket);
-/* Resolves what is reached or has failed, and goes on with the others. */
-void sp_source_look(sp_reactor *reactor, uint32_t source);
+/* Resolves what is reached or has failed, and goes on with the others. False: there was none. */
+bool sp_source_look(sp_reactor *reactor, uint32_t source);
 /* One that was taken from the woken list. */
 void sp_source_woken(sp_reactor *reactor, uint32_t source);
+
+uint64_t sp_source_lowest(const sp_reactor *reactor, const sp_source *source);
+void sp_ring_add(sp_reactor *reactor, sp_source_ring *ring, uint32_t source);
+void sp_ring_remove(sp_reactor *reactor, sp_source_ring *ring, uint32_t source);
+
+/* (watcher.c) Threads that wait in a driver. */
+/* False: it has no group whose wait is any good, or that is full. */
+bool sp_watchers_add(sp_reactor *reactor, uint32_t source);
+void sp_watchers_remove(sp_reactor *reactor, uint32_t source);
+void sp_watchers_changed(sp_reactor *reactor, uint32_t source); /* its lowest value             */
+void sp_watchers_see_news(sp_reactor *reactor);
+/* After it no thread is in the driver with a source that was closed. */
+void sp_watchers_settle(sp_reactor *reactor);
+/* Lets those go on that were told to pause, or have something new to wait for. */
+void sp_watchers_resume(sp_reactor *reactor);
+void sp_watchers_end(sp_reactor *reactor);
+void sp_watchers_forget(sp_reactor *reactor); /* in the child of a fork() */
 
 /* (poll.c) */
 void sp_poller_add(sp_reactor *reactor, uint32_t source);

@@ -98,7 +98,7 @@ static uint32_t table_find(const sp_source_table *table, const sp_waiter *waiter
 /* On the thread that signals, perhaps with locks of the primitive held. */
 static void wake(sp_waker *waker)
 {
-    sp_source *source = SP_CONTAINER_OF(waker, sp_source, waker);
+    sp_source *source = SP_CONTAINER_OF(waker, sp_source, u.waker);
     sp_reactor *reactor = source->reactor;
     sp_os_mutex_lock(&reactor->inbox.lock);
     bool first = !source->is_woken;
@@ -112,7 +112,7 @@ static void wake(sp_waker *waker)
         sp_reactor_ring(reactor);
 }
 
-static uint64_t lowest(const sp_reactor *reactor, const sp_source *source)
+uint64_t sp_source_lowest(const sp_reactor *reactor, const sp_source *source)
 {
     return sp_ticket_at(reactor, source->tickets)->u.by_value.key;
 }
@@ -120,7 +120,7 @@ static uint64_t lowest(const sp_reactor *reactor, const sp_source *source)
 static void disarm(sp_source *source)
 {
     if (source->is_armed)
-        source->waiter->ops->disarm(source->waiter, &source->waker);
+        source->waiter->ops->disarm(source->waiter, &source->u.waker);
     source->is_armed = 0;
 }
 
@@ -128,24 +128,70 @@ static bool arm(sp_reactor *reactor, sp_source *source)
 {
     sp_waiter *waiter = source->waiter;
     disarm(source);
-    source->waker = (sp_waker){.wake = wake};
-    source->is_armed = (waiter->features & SP_FEATURE_ARM) &&
-                       waiter->ops->arm(waiter, lowest(reactor, source), &source->waker) == SP_OK;
+    source->u.waker = (sp_waker){.wake = wake};
+    source->is_armed =
+        (waiter->features & SP_FEATURE_ARM) &&
+        waiter->ops->arm(waiter, sp_source_lowest(reactor, source), &source->u.waker) == SP_OK;
     return source->is_armed;
+}
+
+static void poll_it(sp_reactor *reactor, sp_source *source)
+{
+    source->mode = SP_SOURCE_POLLED;
+    sp_poller_add(reactor, source->number);
+}
+
+/* The first time. */
+static void choose_mode(sp_reactor *reactor, sp_source *source)
+{
+    if (sp_waiter_shows_only_to_waits(source->waiter))
+        poll_it(reactor, source);
+    else if (arm(reactor, source))
+        source->mode = SP_SOURCE_ARMED;
+    else if (sp_watchers_add(reactor, source->number))
+        source->mode = SP_SOURCE_WATCHED;
+    else
+        poll_it(reactor, source);
 }
 
 /* For the lowest value that it has now. */
 static void watch(sp_reactor *reactor, uint32_t number)
 {
     sp_source *source = sp_source_at(reactor, number);
-    if (source->mode == SP_SOURCE_POLLED)
+    if (source->mode == 0)
+        choose_mode(reactor, source);
+    else if (source->mode == SP_SOURCE_WATCHED)
+        sp_watchers_changed(reactor, number);
+    else if (source->mode == SP_SOURCE_ARMED && !arm(reactor, source))
+        poll_it(reactor, source);
+}
+
+/* ---- Rings ---- */
+
+void sp_ring_add(sp_reactor *reactor, sp_source_ring *ring, uint32_t number)
+{
+    sp_source *source = sp_source_at(reactor, number);
+    if (ring->count++ == 0) {
+        source->prev = source->next_in_ring = number;
+        ring->first = number;
         return;
-    if (!sp_waiter_shows_only_to_waits(source->waiter) && arm(reactor, source)) {
-        source->mode = SP_SOURCE_ARMED;
-    } else {
-        source->mode = SP_SOURCE_POLLED;
-        sp_poller_add(reactor, number);
     }
+    sp_source *first = sp_source_at(reactor, ring->first);
+    source->next_in_ring = ring->first;
+    source->prev = first->prev;
+    sp_source_at(reactor, first->prev)->next_in_ring = number;
+    first->prev = number;
+}
+
+void sp_ring_remove(sp_reactor *reactor, sp_source_ring *ring, uint32_t number)
+{
+    const sp_source *source = sp_source_at(reactor, number);
+    sp_source_at(reactor, source->prev)->next_in_ring = source->next_in_ring;
+    sp_source_at(reactor, source->next_in_ring)->prev = source->prev;
+    if (ring->first == number)
+        ring->first = source->next_in_ring;
+    if (--ring->count == 0)
+        ring->first = 0;
 }
 
 /* ---- Life ---- */
@@ -174,6 +220,8 @@ static void close_source(sp_reactor *reactor, uint32_t number)
     disarm(source);
     if (source->mode == SP_SOURCE_POLLED)
         sp_poller_remove(reactor, number);
+    else if (source->mode == SP_SOURCE_WATCHED)
+        sp_watchers_remove(reactor, number);
     table_unlink(&reactor->sources, number);
     sp_waiter *waiter = source->waiter;
     source->waiter = NULL; /* before: a fork() may come between */
@@ -244,15 +292,17 @@ static bool is_all_it_waits_for(const sp_source *source, const sp_reactor_ticket
     return ticket->waiter == source->waiter && !(source->waiter->features & SP_FEATURE_COMPOSITE);
 }
 
-void sp_source_look(sp_reactor *reactor, uint32_t number)
+bool sp_source_look(sp_reactor *reactor, uint32_t number)
 {
     sp_source *source = sp_source_at(reactor, number);
+    bool found = false;
     source->is_looking = 1;
     while (source->tickets) {
         uint32_t first = source->tickets;
-        sp_status status = ask(source->waiter, lowest(reactor, source));
+        sp_status status = ask(source->waiter, sp_source_lowest(reactor, source));
         if (status == SP_PENDING || status == SP_NOT_SUBMITTED)
             break;
+        found = true;
         sp_source_drop(reactor, number, first);
         if (status < 0 || is_all_it_waits_for(source, sp_ticket_at(reactor, first)))
             sp_ticket_resolve(reactor, first, status);
@@ -264,6 +314,7 @@ void sp_source_look(sp_reactor *reactor, uint32_t number)
         watch(reactor, number);
     else
         close_source(reactor, number);
+    return found;
 }
 
 void sp_source_woken(sp_reactor *reactor, uint32_t number)

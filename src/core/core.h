@@ -72,7 +72,8 @@ enum {
     SP_FEATURE_COMPOSITE = 1 << 16, /* ops is a sp_composite_ops                                */
     SP_FEATURE_ONESHOT = 1 << 17,   /* the waiter is a sp_oneshot                               */
     SP_FEATURE_USER_MADE = 1 << 18, /* the table is the user's                                  */
-    SP_FEATURE_TO_BEGIN = 1 << 19   /* probing may notice nothing unless block() is called      */
+    SP_FEATURE_TO_BEGIN = 1 << 19,  /* probing may notice nothing unless block() is called      */
+    SP_FEATURE_RING = 1 << 20       /* ops is a sp_group_ops                                    */
 };
 
 /* Chains and slots: made of other points. */
@@ -84,6 +85,15 @@ typedef struct sp_composite_ops {
     /* Blocks until there is a member or the deadline passed. For those that answer NOT_SUBMITTED. */
     sp_status (*block)(sp_waiter *composite, uint64_t deadline_ns);
 } sp_composite_ops;
+
+/* Groups whose block_many() can be ended by us: by a member that is there for nothing else. */
+typedef struct sp_group_ops {
+    sp_waiter_ops base;
+    /* One more counting member for the group that `member` is of, at 0. NULL: none to be had. */
+    sp_waiter *(*make_bell)(sp_waiter *member);
+    /* Makes it reach `value`, which is above what it was before. */
+    sp_status (*ring_bell)(sp_waiter *bell, uint64_t value);
+} sp_group_ops;
 
 /* For waiters of our own: the table is right, so this cannot fail. */
 void sp_waiter_setup(sp_waiter *waiter, const sp_waiter_ops *ops);

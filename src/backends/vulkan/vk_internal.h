@@ -88,7 +88,7 @@ struct sp_vk_signal {
     uint64_t gate_value;
 };
 
-extern const sp_waiter_ops sp_vk_timeline_ops;
+extern const sp_group_ops sp_vk_timeline_ops;
 extern const sp_waiter_ops sp_vk_binary_ops;
 extern const sp_waiter_ops sp_vk_signal_ops;
 
@@ -134,8 +134,9 @@ struct sp_vk_device {
     VkDevice handle;
     VkPhysicalDevice physical_device;
     sp_log log;
-    uint32_t gone; /* SP_VK_LOST, SP_VK_DEAD */
-    uint32_t refs; /* the user's and one for each semaphore */
+    uint32_t gone;      /* SP_VK_LOST, SP_VK_DEAD */
+    uint32_t any_spins; /* its wait for any of several takes a whole core; atomic */
+    uint32_t refs;      /* the user's and one for each semaphore */
     uint32_t fork_generation;
     sp_vk_semaphore_caps caps[2][2]; /* by semaphore type, then OPAQUE_FD, SYNC_FD */
 

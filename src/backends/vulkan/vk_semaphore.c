@@ -35,16 +35,34 @@ const sp_waiter_ops sp_vk_binary_ops = {
     .destroy = semaphore_release,
 };
 
-const sp_waiter_ops sp_vk_timeline_ops = {
-    .size = sizeof(sp_waiter_ops),
-    .features = SP_FEATURE_COUNTING | SP_FEATURE_BLOCK | SP_FEATURE_GROUP,
-    .backend = SP_BACKEND_VULKAN,
-    .name = "vulkan timeline",
-    .probe = sp_vk_timeline_probe,
-    .block = sp_vk_timeline_block_op,
-    .group = sp_vk_timeline_group,
-    .block_many = sp_vk_timeline_block_many,
-    .destroy = semaphore_release,
+static sp_waiter *make_bell(sp_waiter *member)
+{
+    const sp_vk_semaphore_setup setup = {.type = VK_SEMAPHORE_TYPE_TIMELINE, .owned = true};
+    sp_vk_semaphore *bell = NULL;
+    sp_status status = sp_vk_semaphore_make(sp_vk_timeline_of(member)->device, &setup, &bell);
+    return status == SP_OK ? &bell->base : NULL;
+}
+
+static sp_status ring_bell(sp_waiter *bell, uint64_t value)
+{
+    return sp_vk_semaphore_signal(sp_vk_timeline_of(bell), value);
+}
+
+const sp_group_ops sp_vk_timeline_ops = {
+    .base =
+        {
+            .size = sizeof(sp_waiter_ops),
+            .features = SP_FEATURE_COUNTING | SP_FEATURE_BLOCK | SP_FEATURE_GROUP | SP_FEATURE_RING,
+            .backend = SP_BACKEND_VULKAN,
+            .name = "vulkan timeline",
+            .probe = sp_vk_timeline_probe,
+            .block = sp_vk_timeline_block_op,
+            .group = sp_vk_timeline_group,
+            .block_many = sp_vk_timeline_block_many,
+            .destroy = semaphore_release,
+        },
+    .make_bell = make_bell,
+    .ring_bell = ring_bell,
 };
 
 /* ---- Making ---- */
@@ -79,7 +97,7 @@ static sp_vk_semaphore *allocate(sp_vk_device *device, const sp_vk_semaphore_set
         return NULL;
     }
     bool timeline = setup->type == VK_SEMAPHORE_TYPE_TIMELINE;
-    sp_waiter_setup(&made->base, timeline ? &sp_vk_timeline_ops : &sp_vk_binary_ops);
+    sp_waiter_setup(&made->base, timeline ? &sp_vk_timeline_ops.base : &sp_vk_binary_ops);
     made->device = sp_vk_device_ref(device);
     made->handle = setup->wrapped;
     made->type = setup->type;
@@ -227,7 +245,7 @@ VkSemaphore sp_vk_semaphore_from_point(const sp_point *point)
         return VK_NULL_HANDLE;
     if (!point->waiter)
         return sp_vk_handle_of_word(point->raw.vulkan.semaphore);
-    if (point->waiter->ops == &sp_vk_timeline_ops)
+    if (point->waiter->ops == &sp_vk_timeline_ops.base)
         return sp_vk_timeline_of(point->waiter)->handle;
     if (point->waiter->ops == &sp_vk_signal_ops)
         return sp_vk_signal_of(point->waiter)->semaphore->handle;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define WAITS_ON_STACK 64
+#define LONG_WAIT UINT64_C(1000000) /* 1 ms: long enough to tell sleeping from spinning */
 
 /* ---- Reading ---- */
 
@@ -178,9 +179,30 @@ sp_status sp_vk_timeline_wait_done(sp_vk_semaphore *timeline, uint64_t value, ui
     return SP_OK;
 }
 
+/* No group where waiting for any of it is worse than polling. */
 const void *sp_vk_timeline_group(sp_waiter *waiter)
 {
-    return sp_vk_timeline_of(waiter)->device;
+    const sp_vk_device *device = sp_vk_timeline_of(waiter)->device;
+    return sp_load32(&device->any_spins) ? NULL : device;
+}
+
+/* Mesa's software drivers ask each semaphore in turn, without a pause, until the time is up. */
+static void note_spinning(sp_vk_device *device, uint64_t wall_ns, uint64_t cpu_ns)
+{
+    if (wall_ns < LONG_WAIT || cpu_ns < wall_ns / 2 || !sp_cas32(&device->any_spins, 0, 1))
+        return;
+    sp_log_message(&device->log, SP_LOG_INFO,
+                   "vulkan: this driver's wait for any of several timelines takes a whole core; "
+                   "they are polled instead");
+}
+
+static sp_status wait_any(sp_vk_device *device, const VkSemaphoreWaitInfo *info,
+                          uint64_t deadline_ns)
+{
+    uint64_t wall = sp_now_ns(), cpu = sp_os_thread_cpu_ns();
+    sp_status status = wait_handles(device, info, deadline_ns);
+    note_spinning(device, sp_now_ns() - wall, sp_os_thread_cpu_ns() - cpu);
+    return status;
 }
 
 static sp_status block_all(sp_waiter *const *waiters, const uint64_t *values, size_t count,
@@ -193,7 +215,10 @@ static sp_status block_all(sp_waiter *const *waiters, const uint64_t *values, si
     filled.semaphoreCount = (uint32_t)count;
     filled.pSemaphores = handles;
     filled.pValues = values;
-    return wait_handles(sp_vk_timeline_of(waiters[0])->device, &filled, deadline_ns);
+    sp_vk_device *device = sp_vk_timeline_of(waiters[0])->device;
+    bool any_of_several = info->flags != 0 && count > 1;
+    return any_of_several ? wait_any(device, &filled, deadline_ns)
+                          : wait_handles(device, &filled, deadline_ns);
 }
 
 sp_status sp_vk_timeline_block_many(sp_waiter *const *waiters, const uint64_t *values, size_t count,

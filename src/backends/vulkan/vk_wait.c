@@ -115,7 +115,7 @@ static sp_status add_leaf(void *user, const sp_point *leaf)
 {
     wait_list *list = user;
     sp_waiter *waiter = leaf->waiter;
-    if (waiter->ops == &sp_vk_timeline_ops) {
+    if (waiter->ops == &sp_vk_timeline_ops.base) {
         sp_vk_semaphore *timeline = sp_vk_timeline_of(waiter);
         sp_status status = check_device(list, timeline);
         return status == SP_OK ? add_timeline(list, timeline, leaf->value) : status;
