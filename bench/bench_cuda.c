@@ -4,11 +4,11 @@
  * How late a wait is: the kernel's last act is to write a word that another thread watches; late is
  * what passes between that and the return of the wait. How much of a core a wait takes: its
  * thread's own time over the wall's. */
-#include "bench.h"
+#include "notified.h"
 #include "raw_cuda.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <syncpoint/cuda.h>
@@ -135,6 +135,59 @@ static void measure_wait(cuda_bench *c, const waited *w)
     free(cpu);
 }
 
+/* ---- The same through a reactor ---- */
+
+/* Of a core: by the reactor's thread, from one callback to the next. */
+static double notify_once(cuda_bench *c, sp_reactor *reactor, uint64_t work_ns, notified *n)
+{
+    unsigned round = atomic_load(&c->wanted) + 1;
+    raw_cuda_work(&c->raw, work_ns, round);
+    sp_point point = signal_timeline(c);
+    bench_notify(reactor, &point, n);
+    sp_point_unref(&point);
+    atomic_store_explicit(&c->wanted, round, memory_order_release);
+    notified_wait(n);
+    while (atomic_load_explicit(&c->seen, memory_order_acquire) != round)
+        ;
+    bench_check(n->at_ns + 20000 >= c->seen_ns, "a callback before the work");
+    return n->at_ns > c->seen_ns ? (double)(n->at_ns - c->seen_ns) : 0;
+}
+
+static void measure_notified(cuda_bench *c, const char *name, sp_pace pace, uint64_t work_ns,
+                             size_t rounds)
+{
+    char cpu[64];
+    double *late = calloc(rounds, sizeof *late);
+    notified first, last;
+    bench_check(late, "out of memory");
+    if (bench_wants(c->b, name)) {
+        sp_reactor *reactor = bench_reactor_create(pace);
+        notify_once(c, reactor, work_ns, &first);
+        for (size_t i = 0; i < rounds; i++)
+            late[i] = notify_once(c, reactor, work_ns, &last);
+        bench_emit_late(c->b, name, late, rounds, NULL);
+        snprintf(cpu, sizeof cpu, "%s_cpu", name);
+        const bench_row row = {.name = cpu,
+                               .unit = "%",
+                               .ours = 100 * (double)(last.thread_ns - first.thread_ns) /
+                                       (double)(last.at_ns - first.at_ns),
+                               .raw = -1,
+                               .n = rounds};
+        bench_emit(c->b, &row);
+        bench_reactor_destroy(reactor);
+    }
+    free(late);
+}
+
+static void measure_all_notified(cuda_bench *c)
+{
+    const size_t many = c->b->scale.blocks, few = many / 4;
+    measure_notified(c, "reactor.cuda_300us", SP_PACE_BALANCED, 300000, many);
+    measure_notified(c, "reactor.cuda_20ms", SP_PACE_BALANCED, 20000000, few);
+    measure_notified(c, "reactor.cuda_latency_300us", SP_PACE_LATENCY, 300000, many);
+    measure_notified(c, "reactor.cuda_latency_20ms", SP_PACE_LATENCY, 20000000, few);
+}
+
 static void measure_waits(cuda_bench *c)
 {
     const size_t many = c->b->scale.blocks, few = many / 4;
@@ -152,6 +205,7 @@ static void measure_waits(cuda_bench *c)
     bench_check(pthread_create(&thread, NULL, watch, c) == 0, "no thread");
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         measure_wait(c, &all[i]);
+    measure_all_notified(c);
     atomic_store(&c->stop, true);
     pthread_join(thread, NULL);
 }

@@ -324,10 +324,11 @@ static void timeline_teardown(void)
 
 #define BINARY(options_)                                                                           \
     {                                                                                              \
-        COMMON, .kind = SP_KIND_OPENGL, .flags = SP_POINT_BINARY, .mark_submitted = SP_OK,         \
-                .poke = binary_poke, .user = &(options_), .setup = binary_setup,                   \
-                .point = binary_point, .signal = binary_signal, .release_owner = release_nothing,  \
-                .alive = live_semaphores, .teardown = binary_teardown                              \
+        COMMON, .most_at_once = 16, .kind = SP_KIND_OPENGL, .flags = SP_POINT_BINARY,              \
+                .mark_submitted = SP_OK, .poke = binary_poke, .user = &(options_),                 \
+                .setup = binary_setup, .point = binary_point, .signal = binary_signal,             \
+                .release_owner = release_nothing, .alive = live_semaphores,                        \
+                .teardown = binary_teardown                                                        \
     }
 
 #define TIMELINE(options_)                                                                         \

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 
 #define WAITS_ON_STACK 64
-#define LONG_WAIT UINT64_C(1000000) /* 1 ms: long enough to tell sleeping from spinning */
+/* A wait of 1 ms or more that took an eighth of it or more of a core has spun: sleeping ones take a
+ * hundredth, and on a busy machine who spins does not get all of a core. */
+#define LONG_WAIT UINT64_C(1000000)
+#define SPINNING 8
 
 /* ---- Reading ---- */
 
@@ -189,7 +192,7 @@ const void *sp_vk_timeline_group(sp_waiter *waiter)
 /* Mesa's software drivers ask each semaphore in turn, without a pause, until the time is up. */
 static void note_spinning(sp_vk_device *device, uint64_t wall_ns, uint64_t cpu_ns)
 {
-    if (wall_ns < LONG_WAIT || cpu_ns < wall_ns / 2 || !sp_cas32(&device->any_spins, 0, 1))
+    if (wall_ns < LONG_WAIT || cpu_ns < wall_ns / SPINNING || !sp_cas32(&device->any_spins, 0, 1))
         return;
     sp_log_message(&device->log, SP_LOG_INFO,
                    "vulkan: this driver's wait for any of several timelines takes a whole core; "
