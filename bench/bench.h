@@ -122,6 +122,7 @@ size_t bench_allocations(void);
 void bench_points(const bench *b);
 void bench_probes(const bench *b);
 void bench_waits(const bench *b);
+void bench_wait_any(const bench *b); /* nothing without a driver */
 void bench_reactor(const bench *b);
 void bench_handoffs(const bench *b);
 void bench_cuda(const bench *b); /* nothing without an NVIDIA GPU */

@@ -86,6 +86,7 @@ static void measure_all(const bench *b)
     bench_points(b);
     bench_probes(b);
     bench_waits(b);
+    bench_wait_any(b);
     bench_reactor(b);
     bench_handoffs(b);
 #ifdef SP_BENCH_CUDA

@@ -46,7 +46,7 @@ typedef enum sp_reactor_drive {
  * enough even where waking a thread is dear (on virtual machines), and take more there. Figures:
  * docs/bench.md, "Pace". */
 typedef enum sp_pace {
-    SP_PACE_BALANCED = 0, /* 2 %; 4 % for up to 64 primitives, each every 250 us at the latest */
+    SP_PACE_BALANCED = 0, /* 2 %; 3.3 % for up to 64 primitives, each every 250 us at the latest */
     SP_PACE_LATENCY = 1,  /* 12 %; up to 64 every 60 us at the latest                           */
     SP_PACE_POWER = 2     /* 0.5 %; up to 64 every 4 ms at the latest                           */
 } sp_pace;

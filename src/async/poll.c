@@ -22,7 +22,7 @@ typedef struct pace {
 #define US UINT64_C(1000)
 
 static const pace paces[] = {
-    [SP_PACE_BALANCED] = {25, 50, 100 * US, 250 * US},
+    [SP_PACE_BALANCED] = {30, 50, 100 * US, 250 * US},
     [SP_PACE_LATENCY] = {8, 8, 20 * US, 60 * US},
     [SP_PACE_POWER] = {200, 200, 1000 * US, 4000 * US},
 };

@@ -134,9 +134,10 @@ struct sp_vk_device {
     VkDevice handle;
     VkPhysicalDevice physical_device;
     sp_log log;
-    uint32_t gone;      /* SP_VK_LOST, SP_VK_DEAD */
-    uint32_t any_spins; /* its wait for any of several takes a whole core; atomic */
-    uint32_t refs;      /* the user's and one for each semaphore */
+    uint32_t gone; /* SP_VK_LOST, SP_VK_DEAD */
+    uint32_t
+        any_is_dear; /* its wait for any of several takes more of a core than polling; atomic */
+    uint32_t refs;   /* the user's and one for each semaphore */
     uint32_t fork_generation;
     sp_vk_semaphore_caps caps[2][2]; /* by semaphore type, then OPAQUE_FD, SYNC_FD */
 

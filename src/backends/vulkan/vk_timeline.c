@@ -186,13 +186,13 @@ sp_status sp_vk_timeline_wait_done(sp_vk_semaphore *timeline, uint64_t value, ui
 const void *sp_vk_timeline_group(sp_waiter *waiter)
 {
     const sp_vk_device *device = sp_vk_timeline_of(waiter)->device;
-    return sp_load32(&device->any_spins) ? NULL : device;
+    return sp_load32(&device->any_is_dear) ? NULL : device;
 }
 
 /* Mesa's software drivers ask each semaphore in turn, without a pause, until the time is up. */
 static void note_spinning(sp_vk_device *device, uint64_t wall_ns, uint64_t cpu_ns)
 {
-    if (wall_ns < LONG_WAIT || cpu_ns < wall_ns / SPINNING || !sp_cas32(&device->any_spins, 0, 1))
+    if (wall_ns < LONG_WAIT || cpu_ns < wall_ns / SPINNING || !sp_cas32(&device->any_is_dear, 0, 1))
         return;
     sp_log_message(&device->log, SP_LOG_INFO,
                    "vulkan: this driver's wait for any of several timelines takes a whole core; "
