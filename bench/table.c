@@ -35,6 +35,20 @@ static const struct target {
     {"opencl.probe_reached", 3, false},
     {"opencl.probe_pending", 6, true},
     {"opencl.wake_spin", 3000, false},
+    {"reactor.late", 200000, false},
+    {"reactor.late_p99", 1000000, false},
+    {"reactor.idle_10000", 3, false},
+    {"reactor.callback", 2000, false},
+    {"reactor.bytes", 200, false},
+    {"reactor.cancel", 1000, false},
+    {"reactor.cuda_300us", 150000, false},
+    {"reactor.cuda_300us_cpu", 5, false},
+    {"reactor.cuda_20ms", 150000, false},
+    {"reactor.cuda_20ms_cpu", 5, false},
+    {"reactor.cuda_latency_300us", 60000, false},
+    {"reactor.cuda_latency_20ms", 60000, false},
+    {"pace.balanced_64", 200000, false},
+    {"pace.balanced_64_p99", 1000000, false},
 };
 
 static const struct target *target_of(const char *name)

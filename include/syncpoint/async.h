@@ -10,6 +10,9 @@
  * for all of them; the rest is polled, each primitive once for all its points, as often as the pace
  * allows. A point that is never reached delays no other.
  *
+ * Before a device or context object is destroyed, tickets of its points must be resolved: cancel them,
+ * and wait for their callbacks. Once the last of these runs, no thread of the reactor is in that device.
+ *
  * The words for ownership are those of syncpoint.h, and so is what holds where nothing is said.
  */
 #ifndef SYNCPOINT_ASYNC_H
