@@ -182,9 +182,10 @@ typedef enum sp_kind {
     SP_KIND_OPENGL_SYNC = 11,
     SP_KIND_WGPU = 12,
     SP_KIND_DEFERRED_WGPU = 13,
-    SP_KIND_CHAIN = 14,   /* two points, one after the other                                    */
-    SP_KIND_CUSTOM = 15,  /* a primitive that the user brought                                  */
-    SP_KIND_DEFERRED = 16 /* a slot: which point it is comes later                              */
+    SP_KIND_CHAIN = 14,    /* two points, one after the other                                    */
+    SP_KIND_CUSTOM = 15,   /* a primitive that the user brought                                  */
+    SP_KIND_DEFERRED = 16, /* a slot: which point it is comes later                             */
+    SP_KIND_FD = 17        /* a file descriptor that becomes readable: linux.h                  */
 } sp_kind;
 
 /* The name of a kind, "host"; "unknown" for a number that is none. Since: 0.1 */
@@ -243,6 +244,9 @@ typedef struct sp_point {
             void *semaphore; /* CUexternalSemaphore */
             void *context;   /* CUcontext           */
         } cuda;
+        struct {
+            uint64_t number; /* of the library's own descriptor */
+        } fd;
         uint64_t words[3];
     } raw;
     sp_waiter *waiter; /* one reference; NULL for NOOP, CPU and carriers                        */

@@ -43,11 +43,17 @@ static bool prepare_sleep(sp_reactor *reactor, uint64_t deadline_ns)
     return inbox_is_empty(&reactor->inbox);
 }
 
+static void hear(sp_reactor *reactor, bool block)
+{
+    reactor->readable_count =
+        sp_os_alarm_wait(&reactor->alarm, block, reactor->readable, SP_READABLE_AT_ONCE);
+    sp_store32(&reactor->inbox.sleeping, 0);
+}
+
 static void sleep_until(sp_reactor *reactor, uint64_t deadline_ns)
 {
     bool nothing = prepare_sleep(reactor, deadline_ns);
-    sp_os_alarm_wait(&reactor->alarm, nothing);
-    sp_store32(&reactor->inbox.sleeping, 0);
+    hear(reactor, nothing);
 }
 
 /* ---- One turn ---- */
@@ -77,6 +83,15 @@ static void see_woken(sp_reactor *reactor, uint32_t number)
     }
 }
 
+/* First of all: the numbers may be another's once something was closed. */
+static void see_readable(sp_reactor *reactor)
+{
+    size_t count = reactor->readable_count;
+    reactor->readable_count = 0;
+    for (size_t i = 0; i < count; i++)
+        sp_source_look(reactor, reactor->readable[i]);
+}
+
 static void see_intake(sp_reactor *reactor, uint32_t number)
 {
     while (number) {
@@ -99,6 +114,7 @@ static void see_cancelled(sp_reactor *reactor, uint32_t number)
 static size_t turn(sp_reactor *reactor)
 {
     batch taken = take(&reactor->inbox);
+    see_readable(reactor);
     see_woken(reactor, taken.woken);
     see_intake(reactor, taken.intake);
     see_cancelled(reactor, taken.cancelled);
@@ -309,8 +325,7 @@ sp_status sp_reactor_fd(sp_reactor *reactor, sp_pollable *fd)
 
 static sp_status dispatch_until(sp_reactor *reactor, uint64_t deadline_ns)
 {
-    sp_os_alarm_wait(&reactor->alarm, false);
-    sp_store32(&reactor->inbox.sleeping, 0);
+    hear(reactor, false);
     while (turn(reactor) == 0) {
         if (sp_os_now_ns() >= deadline_ns)
             return SP_TIMEOUT;

@@ -66,7 +66,8 @@ typedef struct sp_reactor_ticket {
 enum {
     SP_SOURCE_ARMED = 1,   /* the primitive wakes us                                            */
     SP_SOURCE_WATCHED = 2, /* the thread of its group's watcher waits for it                    */
-    SP_SOURCE_POLLED = 3
+    SP_SOURCE_POLLED = 3,
+    SP_SOURCE_FD = 4 /* the alarm rings for it */
 };
 
 typedef struct sp_source {
@@ -125,6 +126,8 @@ typedef struct sp_poller {
     uint64_t wake_up_ns; /* what waking up costs it, about                                      */
 } sp_poller;
 
+#define SP_READABLE_AT_ONCE 14
+
 struct sp_reactor {
     sp_reactor_drive drive;
     sp_pace pace;
@@ -141,6 +144,8 @@ struct sp_reactor {
     sp_ticket_list due;
     sp_poller poller;
     struct sp_watcher *watchers;
+    uint32_t readable[SP_READABLE_AT_ONCE]; /* sources with a descriptor that is                 */
+    size_t readable_count;
 };
 
 static inline sp_reactor_ticket *sp_ticket_at(const sp_reactor *reactor, uint32_t number)

@@ -141,6 +141,18 @@ static void poll_it(sp_reactor *reactor, sp_source *source)
     sp_poller_add(reactor, source->number);
 }
 
+static int descriptor_of(const sp_source *source)
+{
+    const sp_fd_ops *ops = (const sp_fd_ops *)(const void *)source->waiter->ops;
+    return ops->descriptor(source->waiter);
+}
+
+static bool add_descriptor(sp_reactor *reactor, const sp_source *source)
+{
+    return (source->waiter->features & SP_FEATURE_FD) &&
+           sp_os_alarm_add(&reactor->alarm, descriptor_of(source), source->number);
+}
+
 /* The first time. */
 static void choose_mode(sp_reactor *reactor, sp_source *source)
 {
@@ -148,6 +160,8 @@ static void choose_mode(sp_reactor *reactor, sp_source *source)
         poll_it(reactor, source);
     else if (arm(reactor, source))
         source->mode = SP_SOURCE_ARMED;
+    else if (add_descriptor(reactor, source))
+        source->mode = SP_SOURCE_FD;
     else if (sp_watchers_add(reactor, source->number))
         source->mode = SP_SOURCE_WATCHED;
     else
@@ -222,6 +236,8 @@ static void close_source(sp_reactor *reactor, uint32_t number)
         sp_poller_remove(reactor, number);
     else if (source->mode == SP_SOURCE_WATCHED)
         sp_watchers_remove(reactor, number);
+    else if (source->mode == SP_SOURCE_FD)
+        sp_os_alarm_remove(&reactor->alarm, descriptor_of(source));
     table_unlink(&reactor->sources, number);
     sp_waiter *waiter = source->waiter;
     source->waiter = NULL; /* before: a fork() may come between */

@@ -73,7 +73,8 @@ enum {
     SP_FEATURE_ONESHOT = 1 << 17,   /* the waiter is a sp_oneshot                               */
     SP_FEATURE_USER_MADE = 1 << 18, /* the table is the user's                                  */
     SP_FEATURE_TO_BEGIN = 1 << 19,  /* probing may notice nothing unless block() is called      */
-    SP_FEATURE_RING = 1 << 20       /* ops is a sp_group_ops                                    */
+    SP_FEATURE_RING = 1 << 20,      /* ops is a sp_group_ops                                    */
+    SP_FEATURE_FD = 1 << 21         /* ops is a sp_fd_ops                                       */
 };
 
 /* Chains and slots: made of other points. */
@@ -94,6 +95,12 @@ typedef struct sp_group_ops {
     /* Makes it reach `value`, which is above what it was before. */
     sp_status (*ring_bell)(sp_waiter *bell, uint64_t value);
 } sp_group_ops;
+
+/* One-shot primitives that are reached, or have failed, once a file descriptor is readable. */
+typedef struct sp_fd_ops {
+    sp_waiter_ops base;
+    int (*descriptor)(sp_waiter *waiter); /* borrowed from the waiter */
+} sp_fd_ops;
 
 /* For waiters of our own: the table is right, so this cannot fail. */
 void sp_waiter_setup(sp_waiter *waiter, const sp_waiter_ops *ops);

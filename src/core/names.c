@@ -37,7 +37,7 @@ const char *sp_kind_name(sp_kind kind)
         [SP_KIND_OPENGL] = "opengl",     [SP_KIND_OPENGL_SYNC] = "opengl-sync",
         [SP_KIND_WGPU] = "webgpu",       [SP_KIND_DEFERRED_WGPU] = "deferred-webgpu",
         [SP_KIND_CHAIN] = "chain",       [SP_KIND_CUSTOM] = "custom",
-        [SP_KIND_DEFERRED] = "deferred",
+        [SP_KIND_DEFERRED] = "deferred", [SP_KIND_FD] = "fd",
     };
     return pick(names, SP_ARRAY_LENGTH(names), (int)kind);
 }

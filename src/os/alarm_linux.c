@@ -15,10 +15,26 @@
 #define LAST_DEADLINE ((uint64_t)INT64_MAX)
 #define RANG 0 /* no deadline that is asked for: the next one is set in any case */
 
-static bool add(int epoll, int fd)
+/* What an event of the epoll is about: one of ours, or the number of one that was added. */
+#define THE_EVENT (UINT64_C(1) << 32)
+#define THE_TIMER (UINT64_C(2) << 32)
+
+#define AT_ONCE 16 /* events that are taken in one call */
+
+static bool add(int epoll, int fd, uint64_t about)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = about};
     return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+bool sp_os_alarm_add(sp_os_alarm *alarm, int fd, uint32_t number)
+{
+    return add(alarm->fd, fd, number);
+}
+
+void sp_os_alarm_remove(sp_os_alarm *alarm, int fd)
+{
+    epoll_ctl(alarm->fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
 static void close_open(int fd)
@@ -33,8 +49,8 @@ int sp_os_alarm_init(sp_os_alarm *alarm)
     alarm->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     alarm->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     alarm->deadline_ns = UINT64_MAX;
-    if (alarm->fd >= 0 && alarm->event >= 0 && alarm->timer >= 0 && add(alarm->fd, alarm->event) &&
-        add(alarm->fd, alarm->timer))
+    if (alarm->fd >= 0 && alarm->event >= 0 && alarm->timer >= 0 &&
+        add(alarm->fd, alarm->event, THE_EVENT) && add(alarm->fd, alarm->timer, THE_TIMER))
         return 0;
     int error = errno;
     sp_os_alarm_fini(alarm);
@@ -83,19 +99,24 @@ static void take(int fd)
         ;
 }
 
-void sp_os_alarm_wait(sp_os_alarm *alarm, bool block)
+size_t sp_os_alarm_wait(sp_os_alarm *alarm, bool block, uint32_t *readable, size_t room)
 {
-    struct epoll_event events[2];
+    struct epoll_event events[AT_ONCE];
+    size_t found = 0;
+    int most = room + 2 < AT_ONCE ? (int)room + 2 : AT_ONCE; /* ours are two */
     int count;
     do
-        count = epoll_wait(alarm->fd, events, 2, block ? -1 : 0);
+        count = epoll_wait(alarm->fd, events, most, block ? -1 : 0);
     while (count < 0 && errno == EINTR && block);
     for (int i = 0; i < count; i++) {
-        if (events[i].data.fd == alarm->event)
+        if (events[i].data.u64 == THE_EVENT)
             take(alarm->event);
-        else
+        else if (events[i].data.u64 == THE_TIMER)
             alarm->deadline_ns = RANG; /* setting it takes that back */
+        else if (found < room)
+            readable[found++] = (uint32_t)events[i].data.u64;
     }
+    return found;
 }
 
 int sp_os_signal_fd_create(void)

@@ -6,11 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef __linux__
@@ -61,6 +63,51 @@ bool sp_os_fd_is_sync_file(int fd)
     (void)fd;
     return false;
 #endif
+}
+
+int sp_os_sync_file_status(int fd)
+{
+#ifdef SYNC_IOC_FILE_INFO
+    struct sync_file_info info = {0};
+    return ioctl(fd, SYNC_IOC_FILE_INFO, &info) == 0 ? info.status : -errno;
+#else
+    (void)fd;
+    return -ENOTTY;
+#endif
+}
+
+bool sp_os_fd_is_pollable(int fd)
+{
+    struct stat info;
+    return fd >= 0 && fstat(fd, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode) &&
+           !S_ISLNK(info.st_mode) && !S_ISBLK(info.st_mode);
+}
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* Of a poll() for what is left until then; in nanoseconds, which poll() itself does not know. */
+static int poll_until(struct pollfd *wanted, uint64_t deadline_ns)
+{
+    uint64_t now = deadline_ns == 0 ? 0 : sp_os_now_ns();
+    uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+    left = left < INT64_MAX ? left : INT64_MAX;
+    const struct timespec timeout = {.tv_sec = (time_t)(left / NS_PER_S),
+                                     .tv_nsec = (long)(left % NS_PER_S)};
+    return ppoll(wanted, 1, &timeout, NULL);
+}
+
+sp_os_fd_state sp_os_fd_wait(int fd, uint64_t deadline_ns)
+{
+    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+    int count;
+    do
+        count = poll_until(&wanted, deadline_ns);
+    while (count < 0 && errno == EINTR);
+    if (count == 0)
+        return SP_OS_FD_PENDING;
+    if (count > 0 && (wanted.revents & POLLIN))
+        return SP_OS_FD_READABLE;
+    return count > 0 && (wanted.revents & POLLHUP) ? SP_OS_FD_HUNG_UP : SP_OS_FD_BROKEN;
 }
 
 bool sp_os_fd_is_no_semaphore(const sp_os_fd_kind *kind)

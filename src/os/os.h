@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "os/atomic.h"
@@ -67,7 +68,7 @@ static inline void sp_os_spin_unlock(uint32_t *lock)
 /* ---- Sleeping until told, or until a time, in a way that others can wait for too ---- */
 
 typedef struct sp_os_alarm {
-    int fd; /* readable while it was rung or the time has come; borrowed */
+    int fd; /* readable while it was rung, the time has come, or one of the added is readable; borrowed */
     int event;
     int timer;
     uint64_t deadline_ns;
@@ -78,8 +79,12 @@ void sp_os_alarm_fini(sp_os_alarm *alarm);
 void sp_os_alarm_ring(sp_os_alarm *alarm); /* any thread */
 /* When it rings by itself; SP_FOREVER: never. */
 void sp_os_alarm_set(sp_os_alarm *alarm, uint64_t deadline_ns);
-/* Sleeps until it rings, if `block`; then it is quiet again until it is rung, or set, anew. */
-void sp_os_alarm_wait(sp_os_alarm *alarm, bool block);
+/* It rings, too, while the descriptor is readable, from adding it until it is removed. */
+bool sp_os_alarm_add(sp_os_alarm *alarm, int fd, uint32_t number);
+void sp_os_alarm_remove(sp_os_alarm *alarm, int fd);
+/* Sleeps until it rings, if `block`; then it is quiet again until it is rung, or set, anew. Tells how
+ * many of the added are readable, with their numbers; what has no room is told the next time. */
+size_t sp_os_alarm_wait(sp_os_alarm *alarm, bool block, uint32_t *readable, size_t room);
 
 /* A handle that stays readable once it was raised. -1: errno says why. */
 int sp_os_signal_fd_create(void);
@@ -109,6 +114,18 @@ typedef struct sp_os_fd_kind {
 bool sp_os_fd_get_kind(int fd, sp_os_fd_kind *kind); /* false: not an open handle */
 bool sp_os_fd_same_kind(const sp_os_fd_kind *a, const sp_os_fd_kind *b);
 bool sp_os_fd_is_sync_file(int fd);
+int sp_os_sync_file_status(int fd); /* 1: signalled, 0: not yet, else the fence's error, negative */
+
+typedef enum sp_os_fd_state {
+    SP_OS_FD_PENDING,
+    SP_OS_FD_READABLE,
+    SP_OS_FD_HUNG_UP, /* nobody is left who could make it readable */
+    SP_OS_FD_BROKEN
+} sp_os_fd_state;
+
+/* Waits until the descriptor is no longer pending, or until the deadline; 0: only asks. */
+sp_os_fd_state sp_os_fd_wait(int fd, uint64_t deadline_ns);
+bool sp_os_fd_is_pollable(int fd); /* is readable at times, and not at others */
 bool sp_os_fd_is_no_semaphore(const sp_os_fd_kind *kind); /* of a kind that no driver exports */
 bool sp_os_fd_is_character_device(const sp_os_fd_kind *kind);
 int sp_os_fd_duplicate(int fd); /* close-on-exec; -1: errno says why */

@@ -53,6 +53,7 @@ extern const fixture *fx;
 /* fixture_*.c: lists that end with a NULL name. */
 extern const test_target host_targets[];
 extern const test_target custom_targets[];
+extern const test_target fd_targets[];
 extern const test_target vulkan_targets[];
 extern const test_target opencl_targets[];
 extern const test_target cuda_targets[];

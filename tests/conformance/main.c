@@ -31,6 +31,7 @@ int main(int argc, char **argv)
 {
     size_t count = append(0, host_targets);
     count = append(count, custom_targets);
+    count = append(count, fd_targets);
 #ifdef SP_TEST_VULKAN
     count = append(count, vulkan_targets);
 #endif
