@@ -158,7 +158,7 @@ static void measure_notified(cuda_bench *c, const char *name, sp_pace pace, uint
 {
     char cpu[64];
     double *late = calloc(rounds, sizeof *late);
-    notified first, last;
+    notified first = {0}, last = {0};
     bench_check(late, "out of memory");
     if (bench_wants(c->b, name)) {
         sp_reactor *reactor = bench_reactor_create(pace);

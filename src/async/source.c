@@ -135,12 +135,6 @@ static bool arm(sp_reactor *reactor, sp_source *source)
     return source->is_armed;
 }
 
-static void poll_it(sp_reactor *reactor, sp_source *source)
-{
-    source->mode = SP_SOURCE_POLLED;
-    sp_poller_add(reactor, source->number);
-}
-
 static int descriptor_of(const sp_source *source)
 {
     const sp_fd_ops *ops = (const sp_fd_ops *)(const void *)source->waiter->ops;
@@ -153,19 +147,23 @@ static bool add_descriptor(sp_reactor *reactor, const sp_source *source)
            sp_os_alarm_add(&reactor->alarm, descriptor_of(source), source->number);
 }
 
-/* The first time. */
-static void choose_mode(sp_reactor *reactor, sp_source *source)
+/* The first way that there is, by what tells soonest for least. */
+static uint8_t first_mode(sp_reactor *reactor, sp_source *source)
 {
     if (sp_waiter_shows_only_to_waits(source->waiter))
-        poll_it(reactor, source);
-    else if (arm(reactor, source))
-        source->mode = SP_SOURCE_ARMED;
-    else if (add_descriptor(reactor, source))
-        source->mode = SP_SOURCE_FD;
-    else if (sp_watchers_add(reactor, source->number))
-        source->mode = SP_SOURCE_WATCHED;
-    else
-        poll_it(reactor, source);
+        return SP_SOURCE_POLLED;
+    if (arm(reactor, source))
+        return SP_SOURCE_ARMED;
+    if (add_descriptor(reactor, source))
+        return SP_SOURCE_FD;
+    return sp_watchers_add(reactor, source->number) ? SP_SOURCE_WATCHED : SP_SOURCE_POLLED;
+}
+
+static void choose_mode(sp_reactor *reactor, sp_source *source)
+{
+    source->mode = first_mode(reactor, source);
+    if (source->mode == SP_SOURCE_POLLED)
+        sp_poller_add(reactor, source->number);
 }
 
 /* For the lowest value that it has now. */
@@ -177,7 +175,7 @@ static void watch(sp_reactor *reactor, uint32_t number)
     else if (source->mode == SP_SOURCE_WATCHED)
         sp_watchers_changed(reactor, number);
     else if (source->mode == SP_SOURCE_ARMED && !arm(reactor, source))
-        poll_it(reactor, source);
+        choose_mode(reactor, source);
 }
 
 /* ---- Rings ---- */
