@@ -223,3 +223,48 @@ TEST(no_memory_needed_to_end)
     }
     CHECK_EQUAL(malloc_double_held(), 0);
 }
+
+/* ---- What is used again ---- */
+
+/* Each way that a ticket can go. */
+static void use_tickets(source *from, source *failed)
+{
+    listener ones[3] = {0};
+    handle handles[3] = {handle_of(from, 1), handle_of(from, 1), handle_of(failed, 1)};
+    int unheard = -1;
+    sp_point point = source_point(failed, 1);
+    CHECK_STATUS(sp_point_fd(reactor, &point, &unheard, NULL), SP_OK);
+    sp_point_unref(&point);
+    listen_to(&ones[0], from, 1);
+    listen_to(&ones[1], failed, 1);
+    listen_to_for(&ones[2], from, 1, 0);
+    CHECK_STATUS(cancel(&ones[0]), SP_OK);
+    CHECK_STATUS(sp_cancel(reactor, handles[1].ticket), SP_OK);
+    for (unsigned i = 0; i < COUNT_OF(ones); i++)
+        CHECK(listener_wait(&ones[i], 1));
+    check_over(&handles[2], SP_ERROR_FAILED, SP_ERROR_PEER_CLOSED);
+    for (unsigned i = 0; i < COUNT_OF(handles); i++)
+        drop_handle(&handles[i]);
+    CHECK(wait_readable(unheard));
+    close(unheard);
+    flush();
+}
+
+/* However many there were one after the other, they need no more than the first ones. */
+TEST(tickets_are_used_again)
+{
+    malloc_double_init();
+    destroy_reactor(&reactor);
+    source from = source_make(SORT_HOST), failed = source_make(SORT_HOST);
+    source_fail(&failed);
+    reactor = make_reactor();
+    use_tickets(&from, &failed);
+    long held = malloc_double_held();
+    for (unsigned i = 0; i < 1000; i++)
+        use_tickets(&from, &failed);
+    CHECK_EQUAL(malloc_double_held(), held);
+    destroy_reactor(&reactor);
+    source_end(&from);
+    source_end(&failed);
+    CHECK_EQUAL(malloc_double_held(), 0);
+}
