@@ -267,10 +267,15 @@ bool sp_source_add(sp_reactor *reactor, const sp_point *leaf, uint32_t ticket_nu
 void sp_source_drop(sp_reactor *reactor, uint32_t number, uint32_t ticket_number)
 {
     sp_source *source = sp_source_at(reactor, number);
+    bool was_lowest = source->tickets == ticket_number;
     sp_ticket_at(reactor, ticket_number)->source = 0;
     sp_heap_remove(by_value(reactor), &source->tickets, ticket_number);
-    if (!source->tickets && !source->is_looking)
+    if (source->is_looking)
+        return;
+    if (!source->tickets)
         close_source(reactor, number);
+    else if (was_lowest && source->mode == SP_SOURCE_WATCHED)
+        sp_watchers_changed(reactor, number);
 }
 
 /* ---- Looking ---- */

@@ -331,7 +331,11 @@ static void see_news(sp_watcher *watcher)
     bool is_broken;
     if (!take_news(watcher, &is_broken))
         return;
-    watcher->vain = look_at_all(watcher) ? 0 : watcher->vain + 1;
+    bool is_right = !watcher->is_stale && !watcher->has_closed;
+    if (look_at_all(watcher))
+        watcher->vain = 0;
+    else if (is_right) /* else the news may be of what went meanwhile, as the cancelled do */
+        watcher->vain++;
     if (is_broken || watcher->vain >= VAIN)
         give_up(watcher);
     watcher->is_stale = true; /* it stays out until it gets a list */
