@@ -170,11 +170,9 @@ static void choose_mode(sp_reactor *reactor, sp_source *source)
 static void watch(sp_reactor *reactor, uint32_t number)
 {
     sp_source *source = sp_source_at(reactor, number);
-    if (source->mode == 0)
-        choose_mode(reactor, source);
-    else if (source->mode == SP_SOURCE_WATCHED)
+    if (source->mode == SP_SOURCE_WATCHED)
         sp_watchers_changed(reactor, number);
-    else if (source->mode == SP_SOURCE_ARMED && !arm(reactor, source))
+    else if (source->mode == 0 || (source->mode == SP_SOURCE_ARMED && !arm(reactor, source)))
         choose_mode(reactor, source);
 }
 
