@@ -78,6 +78,18 @@ void listen(listener *self, const sp_point *point, uint64_t timeout_ns)
     CHECK_STATUS(try_to_listen(self, point, timeout_ns), SP_OK);
 }
 
+void listen_to_for(listener *self, source *from, uint64_t value, uint64_t timeout_ns)
+{
+    sp_point point = source_point(from, value);
+    listen(self, &point, timeout_ns);
+    sp_point_unref(&point);
+}
+
+void listen_to(listener *self, source *from, uint64_t value)
+{
+    listen_to_for(self, from, value, SP_FOREVER);
+}
+
 sp_status cancel(const listener *self)
 {
     bool outer = inside_call;

@@ -48,6 +48,9 @@ struct listener {
 
 /* sp_notify() of `reactor`, SP_OK. */
 void listen(listener *self, const sp_point *point, uint64_t timeout_ns);
+/* The same for a value of a source, without end. */
+void listen_to(listener *self, source *from, uint64_t value);
+void listen_to_for(listener *self, source *from, uint64_t value, uint64_t timeout_ns);
 /* As the listener says: `reactor` is set. Any answer. */
 sp_status try_to_listen(listener *self, const sp_point *point, uint64_t timeout_ns);
 sp_status cancel(const listener *self);

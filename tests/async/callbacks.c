@@ -4,13 +4,6 @@
  */
 #include "async_case.h"
 
-static void pending_listener(listener *one, source *from, uint64_t value)
-{
-    sp_point point = source_point(from, value);
-    listen(one, &point, SP_FOREVER);
-    sp_point_unref(&point);
-}
-
 /* ---- The same point ---- */
 
 static void wait_for_it(listener *self)
@@ -85,8 +78,8 @@ TEST(W3_cancels_others)
     listener one = {.then = cancel_all, .user = others};
     source from = source_make(SORT_HOST), slow = source_make(SORT_PROBE);
     for (unsigned i = 0; i < 3; i++)
-        pending_listener(&others[i], i ? &slow : &from, 2);
-    pending_listener(&one, &from, 1);
+        listen_to(&others[i], i ? &slow : &from, 2);
+    listen_to(&one, &from, 1);
     source_signal(&from, 1);
     CHECK_HEARD(&one, SP_OK);
     for (unsigned i = 0; i < 3; i++)
@@ -107,7 +100,7 @@ static void notify_again(listener *self)
     unsigned calls = listener_calls(self) + 1;
     CHECK_EQUAL(depth++, 0);
     if (calls < ROUNDS) {
-        pending_listener(self, from, calls + 1);
+        listen_to(self, from, calls + 1);
         if (calls % 2)
             source_signal(from, calls + 1); /* reached before this callback returns */
     }
@@ -119,7 +112,7 @@ TEST(W3_notifies_again)
     listener one = {.then = notify_again};
     source from = source_make(SORT_HOST);
     one.user = &from;
-    pending_listener(&one, &from, 1);
+    listen_to(&one, &from, 1);
     source_signal(&from, 1);
     for (unsigned calls = 1; calls <= ROUNDS; calls++) {
         CHECK(listener_wait(&one, calls));
@@ -151,8 +144,8 @@ TEST(notifying_without_end_starves_nobody)
     for (unsigned i = 1; i <= 20; i++) {
         listener ones[2] = {0}, impatient = {0};
         sp_point never = source_point(&from, 100);
-        pending_listener(&ones[0], &from, i);
-        pending_listener(&ones[1], &polled, i);
+        listen_to(&ones[0], &from, i);
+        listen_to(&ones[1], &polled, i);
         listen(&impatient, &never, MS);
         source_signal(&from, i);
         source_signal(&polled, i);
@@ -186,7 +179,7 @@ TEST(W3_destroys_another_reactor)
         CHECK_STATUS(try_to_listen(&theirs[i], &point, SP_FOREVER), SP_OK);
         sp_point_unref(&point);
     }
-    pending_listener(&one, &from, 1);
+    listen_to(&one, &from, 1);
     source_signal(&from, 1);
     CHECK_HEARD(&one, SP_OK);
     for (unsigned i = 0; i < COUNT_OF(theirs); i++) {
@@ -209,8 +202,8 @@ TEST(own_reactor_is_neither_destroyed_nor_dispatched)
     for (EACH_SORT(which)) {
         listener one = {.then = misuse_own}, pending = {0};
         source from = source_make(which), other = source_make(which);
-        pending_listener(&pending, &other, 1);
-        pending_listener(&one, &from, 1);
+        listen_to(&pending, &other, 1);
+        listen_to(&one, &from, 1);
         source_signal(&from, 1);
         CHECK_HEARD(&one, SP_OK);
         CHECK_EQUAL(listener_calls(&pending), 0);
@@ -239,7 +232,7 @@ TEST(never_two_at_a_time)
         from[which] = source_make(which);
     for (unsigned i = 0; i < COUNT_OF(ones); i++) {
         ones[i].then = take_a_while;
-        pending_listener(&ones[i], &from[i % SORT_COUNT], 1);
+        listen_to(&ones[i], &from[i % SORT_COUNT], 1);
     }
     for (EACH_SORT(which))
         source_signal(&from[which], 1);
@@ -275,8 +268,8 @@ TEST_NEEDING(a_lock_around_every_call, ON_THREAD)
         pthread_mutex_lock(&mutex);
         listen(&ones[0], &done, 0);
         test_sleep_ms(round % 5); /* its callback waits for the lock by now */
-        pending_listener(&ones[1], &from, 1);
-        pending_listener(&ones[2], &from, 2);
+        listen_to(&ones[1], &from, 1);
+        listen_to(&ones[2], &from, 2);
         source_signal(&from, 1);
         CHECK_STATUS(cancel(&ones[2]), SP_OK);
         listen(&ones[3], &done, 0);
@@ -299,8 +292,8 @@ static void use_the_reactor(void *user)
 {
     busy *self = user;
     const sp_point done = sp_point_cpu();
-    pending_listener(&self->ones[0], self->from, 3);
-    pending_listener(&self->ones[1], self->from, 2);
+    listen_to(&self->ones[0], self->from, 3);
+    listen_to(&self->ones[1], self->from, 2);
     CHECK_STATUS(cancel(&self->ones[0]), SP_OK);
     source_signal(self->from, 2);
     listen(&self->ones[2], &done, SP_FOREVER);
@@ -324,7 +317,7 @@ TEST(no_lock_is_held_while_it_runs)
         source from = source_make(which);
         busy others = {.from = &from};
         listener one = {.then = wait_for_others, .user = &others};
-        pending_listener(&one, &from, 1);
+        listen_to(&one, &from, 1);
         source_signal(&from, 1);
         CHECK_HEARD(&one, SP_OK);
         CHECK_HEARD(&others.ones[0], SP_ERROR_CANCELLED);

@@ -6,13 +6,6 @@
 
 #include <stdio.h>
 
-static void pending_listener(listener *one, source *from)
-{
-    sp_point point = source_point(from, 1);
-    listen(one, &point, SP_FOREVER);
-    sp_point_unref(&point);
-}
-
 /* ---- Pending, done, twice ---- */
 
 TEST(pending)
@@ -20,8 +13,8 @@ TEST(pending)
     for (EACH_SORT(which)) {
         listener one = {0}, other = {0};
         source from = source_make(which);
-        pending_listener(&one, &from);
-        pending_listener(&other, &from);
+        listen_to(&one, &from, 1);
+        listen_to(&other, &from, 1);
         go_on_ms(2);
         CHECK_STATUS(cancel(&one), SP_OK);
         CHECK_HEARD(&one, SP_ERROR_CANCELLED);
@@ -38,7 +31,7 @@ TEST(right_after_the_notification)
     for (EACH_SORT(which)) {
         listener one = {0};
         source from = source_make(which);
-        pending_listener(&one, &from);
+        listen_to(&one, &from, 1);
         CHECK_STATUS(cancel(&one), SP_OK);
         CHECK_HEARD(&one, SP_ERROR_CANCELLED);
         source_end(&from);
@@ -76,7 +69,7 @@ TEST(twice)
     for (EACH_SORT(which)) {
         listener one = {0};
         source from = source_make(which);
-        pending_listener(&one, &from);
+        listen_to(&one, &from, 1);
         CHECK_STATUS(cancel(&one), SP_OK);
         sp_status again = cancel(&one);
         if (drive == SP_REACTOR_LOOP)
@@ -98,7 +91,7 @@ TEST(many_in_a_mixed_order)
         source from = source_make(which);
         for (unsigned i = 0; i < COUNT; i++) {
             ones[i] = (listener){0};
-            pending_listener(&ones[i], &from);
+            listen_to(&ones[i], &from, 1);
         }
         for (unsigned i = 0; i < COUNT; i++) {
             unsigned at = (i * 167u) % COUNT; /* each once */
@@ -142,7 +135,7 @@ TEST(runs_with_a_result_of_its_own)
         canceller answers[2] = {0};
         listener one = {.then = cancel_while_running, .user = answers};
         source from = source_make(which);
-        pending_listener(&one, &from);
+        listen_to(&one, &from, 1);
         source_signal(&from, 1);
         CHECK_HEARD(&one, SP_OK);
         CHECK_STATUS(answers[0].said, SP_PENDING);
@@ -157,7 +150,7 @@ TEST(runs_with_cancelled)
     canceller answers[2] = {0};
     listener one = {.then = cancel_while_running, .user = answers};
     source from = source_make(SORT_HOST);
-    pending_listener(&one, &from);
+    listen_to(&one, &from, 1);
     CHECK_STATUS(cancel(&one), SP_OK);
     CHECK_HEARD(&one, SP_ERROR_CANCELLED);
     CHECK_STATUS(answers[0].said, SP_OK);
@@ -221,7 +214,7 @@ static void race_the_signal(sort which)
     for (unsigned round = 1; round <= ROUNDS; round++) {
         listener one = {0};
         source from = source_make(which);
-        pending_listener(&one, &from);
+        listen_to(&one, &from, 1);
         other.from = &from;
         begin_round(&other, round);
         delay_a_little(&rng);
@@ -253,7 +246,7 @@ TEST(races_with_another_cancel)
     worker_start(&other.worker, 0, race_along, &other);
     for (unsigned round = 1; round <= ROUNDS; round++) {
         listener one = {0};
-        pending_listener(&one, &from);
+        listen_to(&one, &from, 1);
         other.which = &one;
         begin_round(&other, round);
         delay_a_little(&rng);
@@ -300,7 +293,7 @@ TEST(stale_tickets)
         listen(&old[i], &done, 0);
         CHECK_HEARD(&old[i], SP_OK);
     }
-    pending_listener(&one, &from);
+    listen_to(&one, &from, 1);
     for (unsigned i = 0; i < OLD; i++) {
         CHECK(old[i].ticket != one.ticket);
         CHECK_STATUS(cancel(&old[i]), SP_PENDING);
@@ -329,7 +322,7 @@ TEST(never_issued)
     listener one = {0};
     source from = source_make(SORT_HOST);
     CHECK_ERROR(sp_cancel(reactor, 1), SP_ERROR_INVALID_ARGUMENT);
-    pending_listener(&one, &from);
+    listen_to(&one, &from, 1);
     check_refused(&one);
     go_on_ms(5);
     CHECK_EQUAL(listener_calls(&one), 0);
@@ -345,7 +338,7 @@ TEST(ticket_of_another_reactor)
     listener one = {0};
     source from = source_make(SORT_HOST);
     sp_reactor *other = make_reactor();
-    pending_listener(&one, &from);
+    listen_to(&one, &from, 1);
     CHECK_ERROR(sp_cancel(other, one.ticket), SP_ERROR_INVALID_ARGUMENT);
     go_on_ms(5);
     CHECK_EQUAL(listener_calls(&one), 0);

@@ -6,13 +6,6 @@
 
 #include <unistd.h>
 
-static void pending_listener(listener *one, source *from, uint64_t value)
-{
-    sp_point point = source_point(from, value);
-    listen(one, &point, SP_FOREVER);
-    sp_point_unref(&point);
-}
-
 static void make_each(source *from)
 {
     for (EACH_SORT(which))
@@ -41,7 +34,7 @@ TEST(pending_tickets_are_cancelled)
     source from[SORT_COUNT];
     make_each(from);
     for (unsigned i = 0; i < COUNT_OF(ones); i++)
-        pending_listener(&ones[i], &from[i % SORT_COUNT], 1 + i / SORT_COUNT);
+        listen_to(&ones[i], &from[i % SORT_COUNT], 1 + i / SORT_COUNT);
     go_on_ms(5);
     uint64_t start = sp_now_ns();
     destroy_reactor(&reactor);
@@ -60,7 +53,7 @@ TEST(at_once)
         source from[SORT_COUNT];
         make_each(from);
         for (EACH_SORT(which))
-            pending_listener(&ones[which], &from[which], 1);
+            listen_to(&ones[which], &from[which], 1);
         destroy_reactor(&reactor);
         check_cancelled(ones, SORT_COUNT);
         end_each(from);
@@ -77,7 +70,7 @@ TEST(what_is_over_is_heard_once)
         source from[SORT_COUNT];
         make_each(from);
         for (EACH_SORT(which)) {
-            pending_listener(&ones[which], &from[which], 1);
+            listen_to(&ones[which], &from[which], 1);
             source_signal(&from[which], 1);
         }
         sp_point point = source_point(&from[SORT_HOST], 7);
@@ -119,7 +112,7 @@ TEST(no_new_notifications)
     source from = source_make(SORT_HOST);
     for (unsigned i = 0; i < COUNT_OF(ones); i++) {
         ones[i].then = notify_in_the_end;
-        pending_listener(&ones[i], &from, 1);
+        listen_to(&ones[i], &from, 1);
     }
     destroy_reactor(&reactor);
     check_cancelled(ones, COUNT_OF(ones));
@@ -140,7 +133,7 @@ TEST(cancelling_in_the_end)
     for (unsigned i = 0; i < COUNT_OF(ones); i++) {
         ones[i].then = cancel_the_next;
         ones[i].user = &ones[(i + 1) % COUNT_OF(ones)];
-        pending_listener(&ones[i], &from, 1);
+        listen_to(&ones[i], &from, 1);
     }
     destroy_reactor(&reactor);
     check_cancelled(ones, COUNT_OF(ones));
@@ -159,9 +152,9 @@ TEST(signalling_in_the_end)
         listener first, later[3] = {0};
         source from = source_make(which), never = source_make(SORT_HOST);
         first = (listener){.then = signal_the_source, .user = &from};
-        pending_listener(&first, &never, 1);
+        listen_to(&first, &never, 1);
         for (unsigned i = 0; i < COUNT_OF(later); i++)
-            pending_listener(&later[i], &from, 1);
+            listen_to(&later[i], &from, 1);
         destroy_reactor(&reactor);
         CHECK_EQUAL(listener_calls(&first), 1);
         for (unsigned i = 0; i < COUNT_OF(later); i++) {
@@ -206,7 +199,7 @@ TEST(races_with_signals)
         listener ones[4 * SORT_COUNT] = {0};
         for (unsigned i = 0; i < COUNT_OF(ones); i++) {
             uint64_t now = __atomic_load_n(&other.value, __ATOMIC_SEQ_CST);
-            pending_listener(&ones[i], &from[i % SORT_COUNT], now + i * 5);
+            listen_to(&ones[i], &from[i % SORT_COUNT], now + i * 5);
         }
         destroy_reactor(&reactor);
         for (unsigned i = 0; i < COUNT_OF(ones); i++) {

@@ -4,13 +4,6 @@
  */
 #include "async_case.h"
 
-static void pending_listener(listener *one, source *from, uint64_t value, uint64_t timeout_ns)
-{
-    sp_point point = source_point(from, value);
-    listen(one, &point, timeout_ns);
-    sp_point_unref(&point);
-}
-
 /* Round after round of points that are reached, one behind the other. */
 static void check_others_go_on(unsigned rounds)
 {
@@ -18,10 +11,10 @@ static void check_others_go_on(unsigned rounds)
     for (unsigned round = 0; round < rounds; round++) {
         listener ones[SORT_COUNT] = {0}, impatient = {0};
         source slow = source_make(SORT_HOST);
-        pending_listener(&impatient, &slow, 1, MS);
+        listen_to_for(&impatient, &slow, 1, MS);
         for (EACH_SORT(which)) {
             from[which] = source_make(which);
-            pending_listener(&ones[which], &from[which], 1, SP_FOREVER);
+            listen_to(&ones[which], &from[which], 1);
             source_signal(&from[which], 1);
         }
         for (EACH_SORT(which)) {
@@ -39,7 +32,7 @@ TEST(one_that_never_completes)
     for (EACH_SORT(which)) {
         listener never = {0};
         source stuck = source_make(which);
-        pending_listener(&never, &stuck, 1, SP_FOREVER);
+        listen_to(&never, &stuck, 1);
         check_others_go_on(10);
         CHECK_EQUAL(listener_calls(&never), 0);
         CHECK_STATUS(cancel(&never), SP_OK);
@@ -54,7 +47,7 @@ TEST(one_of_each_sort_that_never_completes)
     source stuck[SORT_COUNT];
     for (EACH_SORT(which)) {
         stuck[which] = source_make(which);
-        pending_listener(&never[which], &stuck[which], 1, SP_FOREVER);
+        listen_to(&never[which], &stuck[which], 1);
     }
     check_others_go_on(50);
     for (EACH_SORT(which)) {
@@ -77,7 +70,7 @@ static void many_stuck(sort which)
     for (unsigned i = 0; i < STUCK; i++) {
         stuck[i] = source_make(which);
         never[i] = (listener){0};
-        pending_listener(&never[i], &stuck[i], 1, SP_FOREVER);
+        listen_to(&never[i], &stuck[i], 1);
     }
 }
 
@@ -103,9 +96,9 @@ TEST(thousands_that_are_polled_beside_a_timeline)
     many_stuck(SORT_ONE_SHOT_PROBE);
     for (unsigned value = 1; value <= 200; value++) {
         listener one = {0}, impatient = {0};
-        pending_listener(&one, &from, value, SP_FOREVER);
+        listen_to(&one, &from, value);
         if (value % 10 == 0)
-            pending_listener(&impatient, &from, 1000, MS);
+            listen_to_for(&impatient, &from, 1000, MS);
         source_signal(&from, value);
         CHECK_HEARD(&one, SP_OK);
         if (value % 10 == 0)
@@ -122,7 +115,7 @@ TEST(thousands_that_are_polled_beside_one_more)
     many_stuck(SORT_ONE_SHOT_PROBE);
     for (unsigned value = 1; value <= 20; value++) {
         listener one = {0};
-        pending_listener(&one, &from, value, SP_FOREVER);
+        listen_to(&one, &from, value);
         source_signal(&from, value);
         CHECK_HEARD(&one, SP_OK);
     }
@@ -136,11 +129,11 @@ TEST(thousands_of_far_values)
     source from = source_make(SORT_PROBE);
     for (unsigned i = 0; i < STUCK; i++) {
         never[i] = (listener){0};
-        pending_listener(&never[i], &from, 1000 + i, SP_FOREVER);
+        listen_to(&never[i], &from, 1000 + i);
     }
     for (unsigned value = 1; value <= 50; value++) {
         listener one = {0};
-        pending_listener(&one, &from, value, SP_FOREVER);
+        listen_to(&one, &from, value);
         source_signal(&from, value);
         CHECK_HEARD(&one, SP_OK);
     }
@@ -157,8 +150,8 @@ TEST(one_whose_probe_refuses)
     counter_set_probe_status(bad.counter, SP_ERROR_WRONG_CONTEXT);
     for (unsigned value = 1; value <= 50; value++) {
         listener refused = {0}, fine = {0};
-        pending_listener(&refused, &bad, value, SP_FOREVER);
-        pending_listener(&fine, &good, value, SP_FOREVER);
+        listen_to(&refused, &bad, value);
+        listen_to(&fine, &good, value);
         source_signal(&good, value);
         CHECK_HEARD(&refused, SP_ERROR_WRONG_CONTEXT);
         CHECK_HEARD(&fine, SP_OK);

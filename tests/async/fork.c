@@ -179,6 +179,39 @@ TEST(F1_a_new_reactor_in_the_child)
     CHECK_HEARD(&all.impatient, SP_OK);
 }
 
+/* The child has the descriptors open, too: closing them here takes them from nobody. */
+TEST(F1_child_keeps_descriptors_open)
+{
+    int held[2];
+    CHECK(pipe(held) == 0);
+    listener one = {0}, other = {0};
+    source from = source_make(SORT_FD), next = source_make(SORT_HOST);
+    sp_point point = source_point(&from, 1), later = source_point(&next, 1);
+    listen(&one, &point, SP_FOREVER);
+    flush();
+    pid_t child = fork();
+    if (child == 0) {
+        close(held[1]);
+        _exit(read(held[0], &child, 1) == 0 ? 0 : 1);
+    }
+    CHECK_STATUS(cancel(&one), SP_OK);
+    CHECK_HEARD(&one, SP_ERROR_CANCELLED);
+    sp_point_unref(&point);
+    listen(&other, &later, SP_FOREVER); /* may be known by the number of the one before */
+    flush();
+    source_signal(&from, 1);
+    go_on_ms(20);
+    CHECK_EQUAL(listener_calls(&other), 0);
+    source_signal(&next, 1);
+    CHECK_HEARD(&other, SP_OK);
+    close(held[0]);
+    close(held[1]);
+    check_child(child);
+    sp_point_unref(&later);
+    source_end(&from);
+    source_end(&next);
+}
+
 /* ---- While threads are busy ---- */
 
 typedef struct busy {

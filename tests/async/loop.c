@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A reactor in the user's own loop: when its handle is readable, and what dispatching says.
+ * A reactor in the user's own loop: when its handle is readable.
  */
 #include "async_case.h"
 
 #include <poll.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <unistd.h>
@@ -16,13 +15,6 @@ static int loop_fd(void)
     CHECK_STATUS(sp_reactor_fd(reactor, &fd), SP_OK);
     CHECK(census_is_open(fd));
     return fd;
-}
-
-static void pending_listener(listener *one, source *from, uint64_t value, uint64_t timeout_ns)
-{
-    sp_point point = source_point(from, value);
-    listen(one, &point, timeout_ns);
-    sp_point_unref(&point);
 }
 
 /* ---- Three ways to wait for the handle ---- */
@@ -107,7 +99,7 @@ TEST_NEEDING(readable_when_reached, ON_LOOP)
         listener one = {0};
         wait_fn wait = waits[i % COUNT_OF(waits)];
         source from = source_make(notifying[i / COUNT_OF(waits)]);
-        pending_listener(&one, &from, 1, SP_FOREVER);
+        listen_to(&one, &from, 1);
         settle(fd);
         CHECK(!wait(fd, 10));
         signal_late(&late, &from, 1);
@@ -144,7 +136,7 @@ TEST_NEEDING(readable_when_cancelled, ON_LOOP)
     for (EACH_SORT(which)) {
         listener one = {0};
         source from = source_make(which);
-        pending_listener(&one, &from, 1, SP_FOREVER);
+        listen_to(&one, &from, 1);
         CHECK_STATUS(dispatch(reactor, 0), SP_TIMEOUT);
         CHECK_STATUS(cancel(&one), SP_OK);
         loop_until_called(fd, with_poll, &one);
@@ -160,8 +152,8 @@ TEST_NEEDING(readable_when_the_time_is_up, ON_LOOP)
         listener one = {0}, later = {0};
         source from = source_make(SORT_HOST);
         uint64_t start = sp_now_ns();
-        pending_listener(&later, &from, 1, SP_TIMEOUT_DEFAULT * 100);
-        pending_listener(&one, &from, 1, 30 * MS);
+        listen_to_for(&later, &from, 1, SP_TIMEOUT_DEFAULT * 100);
+        listen_to_for(&one, &from, 1, 30 * MS);
         loop_until_called(fd, waits[i], &one);
         CHECK_STATUS(one.status, SP_TIMEOUT);
         CHECK(one.when_ns - start >= 30 * MS);
@@ -182,7 +174,7 @@ TEST_NEEDING(readable_for_what_is_polled, ON_LOOP)
         late_signal late;
         listener one = {0};
         source from = source_make(polled[i / COUNT_OF(waits)]);
-        pending_listener(&one, &from, 1, SP_FOREVER);
+        listen_to(&one, &from, 1);
         signal_late(&late, &from, 1);
         loop_until_called(fd, waits[i % COUNT_OF(waits)], &one);
         CHECK_STATUS(one.status, SP_OK);
@@ -193,177 +185,58 @@ TEST_NEEDING(readable_for_what_is_polled, ON_LOOP)
     CHECK(!with_poll(fd, 10));
 }
 
-/* ---- Dispatching ---- */
-
-TEST_NEEDING(dispatch_times, ON_LOOP)
-{
-    const uint64_t times[] = {0, 1, 999999, 30 * MS};
-    listener one = {0};
-    source from = source_make(SORT_HOST), polled = source_make(SORT_PROBE);
-    for (unsigned round = 0; round < 3; round++) {
-        if (round > 0)
-            pending_listener(&one, round == 1 ? &from : &polled, round, SP_FOREVER);
-        for (unsigned i = 0; i < COUNT_OF(times); i++) {
-            uint64_t start = sp_now_ns();
-            CHECK_STATUS(dispatch(reactor, times[i]), SP_TIMEOUT);
-            CHECK(sp_now_ns() - start >= times[i]);
-        }
-    }
-    source_signal(&from, 1);
-    source_signal(&polled, 2);
-    CHECK(listener_wait(&one, 2));
-    source_end(&from);
-    source_end(&polled);
-}
-
-TEST_NEEDING(dispatch_waits_for_the_first, ON_LOOP)
-{
-    const uint64_t times[] = {PATIENCE_NS, SP_FOREVER, INT64_MAX, (UINT64_C(1) << 32) * MS};
-    for (EACH_SORT(which)) {
-        for (unsigned i = 0; i < COUNT_OF(times); i++) {
-            late_signal late;
-            listener one = {0};
-            source from = source_make(which);
-            pending_listener(&one, &from, 1, SP_FOREVER);
-            signal_late(&late, &from, 1);
-            CHECK_STATUS(dispatch(reactor, times[i]), SP_OK);
-            CHECK_EQUAL(listener_calls(&one), 1);
-            CHECK_STATUS(one.status, SP_OK);
-            join_not_early(&late);
-            source_end(&from);
-        }
-    }
-}
-
-TEST_NEEDING(dispatch_ends_with_a_ticket_whose_time_is_up, ON_LOOP)
-{
-    listener one = {0};
-    source from = source_make(SORT_HOST);
-    uint64_t start = sp_now_ns();
-    pending_listener(&one, &from, 1, 30 * MS);
-    CHECK_STATUS(dispatch(reactor, SP_FOREVER), SP_OK);
-    CHECK(sp_now_ns() - start >= 30 * MS);
-    CHECK_EQUAL(listener_calls(&one), 1);
-    CHECK_STATUS(one.status, SP_TIMEOUT);
-    source_end(&from);
-}
-
-/* All that is due, each once. */
-TEST_NEEDING(dispatch_runs_what_is_due, ON_LOOP)
-{
-    static listener ones[300];
-    const sp_point done = sp_point_cpu();
-    source from = source_make(SORT_HOST);
-    for (unsigned i = 0; i < COUNT_OF(ones); i++) {
-        if (i % 2)
-            listen(&ones[i], &done, 0);
-        else
-            pending_listener(&ones[i], &from, 1, SP_FOREVER);
-    }
-    source_signal(&from, 1);
-    unsigned rounds = 0;
-    while (dispatch(reactor, 0) == SP_OK)
-        CHECK(rounds++ < COUNT_OF(ones));
-    for (unsigned i = 0; i < COUNT_OF(ones); i++) {
-        CHECK_EQUAL(listener_calls(&ones[i]), 1);
-        CHECK_STATUS(ones[i].status, SP_OK);
-    }
-    source_end(&from);
-}
-
-static unsigned again; /* how often it shall be called still */
-
-static void notify_again(listener *self)
+static void notify_and_cancel(listener *self)
 {
     const sp_point done = sp_point_cpu();
-    if (again > 0) {
-        again--;
-        listen(self, &done, 0);
-    }
+    listener *others = self->user;
+    listen(&others[0], &done, 0);
+    CHECK_STATUS(cancel(&others[1]), SP_OK);
 }
 
-/* The caller's loop gets its turn between callbacks that notify again. */
-TEST_NEEDING(dispatch_returns_from_endless_notifications, ON_LOOP)
+/* What a callback leaves to do is not forgotten when its dispatching returns. */
+TEST_NEEDING(readable_after_a_callback_that_asks_for_more, ON_LOOP)
 {
-    listener endless = {.then = notify_again};
+    int fd = loop_fd();
     const sp_point done = sp_point_cpu();
-    again = UINT32_MAX;
-    listen(&endless, &done, 0);
-    for (unsigned i = 0; i < 100; i++)
-        CHECK_STATUS(dispatch(reactor, 0), SP_OK);
-    again = 0;
-    while (dispatch(reactor, 0) == SP_OK)
-        ;
-}
-
-/* ---- Threads ---- */
-
-typedef struct dispatcher {
-    worker worker;
-    flag begun;
-    sp_status said;
-} dispatcher;
-
-static void dispatch_once(void *user)
-{
-    dispatcher *self = user;
-    flag_set(&self->begun);
-    self->said = dispatch(reactor, PATIENCE_NS);
-}
-
-static void start_dispatcher(dispatcher *self)
-{
-    *self = (dispatcher){.said = SP_OK};
-    worker_start(&self->worker, 0, dispatch_once, self);
-    CHECK(flag_wait(&self->begun));
-    test_sleep_ms(DELAY_MS); /* it blocks by now */
-}
-
-/* While one thread dispatches, no other may, nor destroy; what they ask for wakes it. */
-TEST_NEEDING(two_threads, ON_LOOP)
-{
-    for (unsigned round = 0; round < 3; round++) {
-        dispatcher other;
-        listener one = {0};
+    for (unsigned i = 0; i < COUNT_OF(waits); i++) {
+        listener others[2] = {0};
+        listener one = {.then = notify_and_cancel, .user = others};
         source from = source_make(SORT_HOST);
-        const sp_point done = sp_point_cpu();
-        if (round == 1)
-            pending_listener(&one, &from, 1, SP_FOREVER);
-        start_dispatcher(&other);
-        CHECK(!worker_is_done(&other.worker));
-        CHECK_ERROR(dispatch(reactor, 0), SP_ERROR_INVALID_STATE);
-        CHECK_ERROR(dispatch(reactor, SP_FOREVER), SP_ERROR_INVALID_STATE);
-        CHECK_ERROR(sp_reactor_destroy(reactor), SP_ERROR_INVALID_STATE);
-        if (round == 0)
-            listen(&one, &done, SP_FOREVER);
-        else if (round == 1)
-            CHECK_STATUS(cancel(&one), SP_OK);
-        else
-            pending_listener(&one, &from, 1, 2 * MS);
-        worker_join(&other.worker);
-        CHECK_STATUS(other.said, SP_OK);
-        CHECK_EQUAL(listener_calls(&one), 1);
-        CHECK_STATUS(dispatch(reactor, 0), SP_TIMEOUT); /* it may again */
+        listen_to(&others[1], &from, 1);
+        listen(&one, &done, SP_FOREVER);
+        loop_until_called(fd, waits[i], &one);
+        loop_until_called(fd, waits[i], &others[0]);
+        loop_until_called(fd, waits[i], &others[1]);
+        CHECK_STATUS(others[1].status, SP_ERROR_CANCELLED);
         source_end(&from);
     }
 }
 
-/* ---- Refused ---- */
+typedef struct asker {
+    worker worker;
+    listener *ones;
+    unsigned count;
+} asker;
 
-TEST_NEEDING(not_with_a_thread_of_its_own, ON_THREAD)
+static void ask_one_after_the_other(void *user)
 {
-    int fd = 99;
-    CHECK_ERROR(sp_reactor_fd(reactor, &fd), SP_ERROR_INVALID_STATE);
-    CHECK_EQUAL(fd, 99);
-    CHECK_ERROR(sp_reactor_dispatch(reactor, 0), SP_ERROR_INVALID_STATE);
-    CHECK_ERROR(sp_reactor_dispatch(reactor, SP_FOREVER), SP_ERROR_INVALID_STATE);
+    asker *self = user;
+    const sp_point done = sp_point_cpu();
+    for (unsigned i = 0; i < self->count; i++) {
+        listen(&self->ones[i], &done, SP_FOREVER);
+        while (listener_calls(&self->ones[i]) == 0)
+            sp_now_ns();
+    }
 }
 
-TEST(nothing_to_dispatch_given)
+/* Each is asked for while the dispatching of the one before ends: nothing else would wake the loop. */
+TEST_NEEDING(no_wake_up_is_lost, ON_LOOP)
 {
-    int fd = 99;
-    CHECK_ERROR(sp_reactor_fd(NULL, &fd), SP_ERROR_INVALID_ARGUMENT);
-    CHECK_EQUAL(fd, 99);
-    CHECK_ERROR(sp_reactor_fd(reactor, NULL), SP_ERROR_INVALID_ARGUMENT);
-    CHECK_ERROR(sp_reactor_dispatch(NULL, 0), SP_ERROR_INVALID_ARGUMENT);
+    static listener ones[3000];
+    int fd = loop_fd();
+    asker other = {.ones = ones, .count = COUNT_OF(ones)};
+    worker_start(&other.worker, 0, ask_one_after_the_other, &other);
+    for (unsigned i = 0; i < COUNT_OF(ones); i++)
+        loop_until_called(fd, with_poll, &ones[i]);
+    worker_join(&other.worker);
 }

@@ -42,13 +42,6 @@ static const unsigned numbers[] = {0, 1, 31, 63, 64, 127, 255, 256, 511, 512};
 static source sources[MOST];
 static listener before[MOST];
 
-static void pending_listener(listener *one, source *from)
-{
-    sp_point point = source_point(from, 1);
-    listen(one, &point, SP_FOREVER);
-    sp_point_unref(&point);
-}
-
 /* The dispatcher has seen to all of them: what it is asked later fails alone. */
 static void begin(unsigned count, sort which)
 {
@@ -58,7 +51,7 @@ static void begin(unsigned count, sort which)
     for (unsigned i = 0; i < count; i++) {
         sources[i] = source_make(i % 2 ? SORT_HOST : which);
         before[i] = (listener){0};
-        pending_listener(&before[i], &sources[i]);
+        listen_to(&before[i], &sources[i], 1);
     }
     if (count > 0) {
         listen(&seen, &done, SP_FOREVER);
@@ -153,7 +146,7 @@ TEST(no_memory_for_a_failure)
         listener one = {0};
         source from = source_make(SORT_HOST);
         reactor = make_reactor();
-        pending_listener(&one, &from);
+        listen_to(&one, &from, 1);
         go_on_ms(3);
         malloc_double_fail(request);
         source_fail(&from);

@@ -83,6 +83,26 @@ TEST(long_times_wait_for_the_signal)
     }
 }
 
+/* Signalled in time, and looked at late: that is no time-out, however many are polled. */
+TEST_NEEDING(reached_in_time_and_seen_later, ON_LOOP)
+{
+    enum { COUNT = 2000 };
+    static source from[COUNT];
+    static listener ones[COUNT];
+    for (unsigned i = 0; i < COUNT; i++) {
+        from[i] = source_make(i < SORT_COUNT ? (sort)i : SORT_ONE_SHOT_PROBE);
+        listen_to_for(&ones[i], &from[i], 1, 1000 * MS);
+    }
+    CHECK_STATUS(dispatch(reactor, 0), SP_TIMEOUT);
+    for (unsigned i = 0; i < COUNT; i++)
+        source_signal(&from[i], 1);
+    test_sleep_ms(1000); /* nobody dispatches */
+    for (unsigned i = 0; i < COUNT; i++) {
+        CHECK_HEARD(&ones[i], SP_OK);
+        source_end(&from[i]);
+    }
+}
+
 /* Times in any order, on one point: each its own. */
 TEST(each_its_own_time)
 {

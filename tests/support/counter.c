@@ -228,10 +228,12 @@ sp_point counter_point(counter *self, uint64_t value)
     return point;
 }
 
-static void wake_all_locked(counter *self)
+/* Each is told once: when its value is reached, or at the failure. */
+static void wake_all_locked(counter *self, uint64_t before)
 {
     for (sp_waker *waker = self->armed; waker; waker = waker->next) {
-        if (waker->value <= self->value || self->failed != SP_OK)
+        bool reached = waker->value > before && waker->value <= self->value;
+        if (reached || self->failed != SP_OK)
             sp_waker_wake(waker);
     }
     pthread_cond_broadcast(&changed);
@@ -240,9 +242,10 @@ static void wake_all_locked(counter *self)
 void counter_signal(counter *self, uint64_t value)
 {
     pthread_mutex_lock(&mutex);
-    if (value > self->value && self->failed == SP_OK)
+    uint64_t before = self->value;
+    if (value > before && self->failed == SP_OK)
         self->value = value;
-    wake_all_locked(self);
+    wake_all_locked(self, before);
     pthread_mutex_unlock(&mutex);
 }
 
@@ -253,7 +256,7 @@ void counter_fail(counter *self, sp_status status)
     CHECK_STATUS(sp_waiter_fail(&self->base, self->value + 1, &error), SP_OK);
     pthread_mutex_lock(&mutex);
     self->failed = status;
-    wake_all_locked(self);
+    wake_all_locked(self, self->value);
     pthread_mutex_unlock(&mutex);
 }
 
