@@ -5,6 +5,7 @@
  */
 #include "vk_case.h"
 
+#include <dirent.h>
 #include <string.h>
 #include <syncpoint/async.h>
 #include <sys/wait.h>
@@ -75,6 +76,39 @@ TEST(the_device_goes_after_the_last_callback)
         sp_vk_semaphore_unref(timeline);
         finish();
     }
+    CHECK_STATUS(sp_reactor_destroy(reactor), SP_OK);
+}
+
+static unsigned count_threads(void)
+{
+    unsigned count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    while (readdir(tasks))
+        count++;
+    closedir(tasks);
+    return count;
+}
+
+/* Threads of devices that have gone do not gather. */
+TEST(many_devices_one_after_the_other)
+{
+    sp_reactor *reactor = make_reactor();
+    unsigned before = 0;
+    for (unsigned round = 0; round < 5; round++) {
+        told one = {{0}, 0, SP_OK};
+        start();
+        sp_vk_semaphore *timeline = make_timeline(0);
+        notify(reactor, timeline, 1, &one);
+        let_it_wait();
+        CHECK_STATUS(sp_vk_semaphore_signal(timeline, 1), SP_OK);
+        wait_told(&one, SP_OK);
+        sp_vk_semaphore_unref(timeline);
+        finish();
+        if (round == 0)
+            before = count_threads();
+    }
+    CHECK(count_threads() <= before + 1);
     CHECK_STATUS(sp_reactor_destroy(reactor), SP_OK);
 }
 
