@@ -54,7 +54,7 @@ static const sp_waiter_ops asked_ops = {
 
 static sp_point ask(asked *a)
 {
-    sp_point point;
+    sp_point point = {0};
     atomic_store(&a->reached, 0);
     bench_check(sp_waiter_init(&a->base, &asked_ops) == SP_OK &&
                     sp_point_custom(&a->base, 0, NULL, &point) == SP_OK,
@@ -230,7 +230,7 @@ static double raw_late(void)
 {
     by_hand h = {.fd = eventfd(0, EFD_CLOEXEC)};
     const uint64_t one = 1;
-    pthread_t thread;
+    pthread_t thread = 0;
     bench_check(h.fd >= 0 && pthread_create(&thread, NULL, sleep_by_hand, &h) == 0, "no thread");
     bench_sleep_us(2000);
     uint64_t start = bench_now_ns();

@@ -41,7 +41,7 @@ SLOW_WITH_SANITIZERS = (
 
 @dataclasses.dataclass
 class Variant:
-    """One way to build and run. Suites that only look at headers and installed files need one."""
+    """One way to build and run. Suites for headers, installed files and models need one."""
 
     name: str
     what: str
@@ -70,7 +70,7 @@ VARIANTS = [
         "clang, address and undefined-behaviour sanitizers",
         CLANG,
         SANITIZED + ["-Db_sanitize=address,undefined"],
-        without=("headers", "consumer"),
+        without=("headers", "consumer", "model"),
         too_slow=SLOW_WITH_SANITIZERS,
         timeouts=3,
     ),
@@ -79,7 +79,7 @@ VARIANTS = [
         "clang, thread sanitizer",
         CLANG,
         SANITIZED + ["-Db_sanitize=thread"],
-        without=("headers", "consumer"),
+        without=("headers", "consumer", "model"),
         too_slow=SLOW_WITH_SANITIZERS,
         timeouts=5,
     ),
@@ -114,8 +114,10 @@ GPU_VARIANTS = {
         "nvidia",
         "gcc, release, on an NVIDIA GPU",
         GCC,
-        # Whatever compiler that machine has: its warnings are not what is tested. No example needs a GPU.
-        EVERYTHING + ["-Dtest_gpu=nvidia", "-Dbuildtype=release", "-Dwerror=false", "-Dexamples=disabled"],
+        # Whatever compiler that machine has: its warnings are not what is tested. No example or model
+        # needs a GPU.
+        EVERYTHING + ["-Dtest_gpu=nvidia", "-Dbuildtype=release", "-Dwerror=false",
+                      "-Dexamples=disabled", "-Dmodel=disabled"],
         # The driver makes and ends devices and what is shared one after the other. More tests at once
         # only wait longer, and those that do little else than that would take minutes beside others.
         timeouts=0.6,

@@ -170,11 +170,9 @@ static void choose_mode(sp_reactor *reactor, sp_source *source)
 static void watch(sp_reactor *reactor, uint32_t number)
 {
     sp_source *source = sp_source_at(reactor, number);
-    if (source->mode == 0)
-        choose_mode(reactor, source);
-    else if (source->mode == SP_SOURCE_WATCHED)
+    if (source->mode == SP_SOURCE_WATCHED)
         sp_watchers_changed(reactor, number);
-    else if (source->mode == SP_SOURCE_ARMED && !arm(reactor, source))
+    else if (source->mode == 0 || (source->mode == SP_SOURCE_ARMED && !arm(reactor, source)))
         choose_mode(reactor, source);
 }
 
@@ -267,10 +265,15 @@ bool sp_source_add(sp_reactor *reactor, const sp_point *leaf, uint32_t ticket_nu
 void sp_source_drop(sp_reactor *reactor, uint32_t number, uint32_t ticket_number)
 {
     sp_source *source = sp_source_at(reactor, number);
+    bool was_lowest = source->tickets == ticket_number;
     sp_ticket_at(reactor, ticket_number)->source = 0;
     sp_heap_remove(by_value(reactor), &source->tickets, ticket_number);
-    if (!source->tickets && !source->is_looking)
+    if (source->is_looking)
+        return;
+    if (!source->tickets)
         close_source(reactor, number);
+    else if (was_lowest && source->mode == SP_SOURCE_WATCHED)
+        sp_watchers_changed(reactor, number);
 }
 
 /* ---- Looking ---- */

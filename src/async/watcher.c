@@ -187,21 +187,24 @@ static void end_thread(sp_watcher *watcher)
     sp_os_cond_broadcast(&watcher->changed);
     sp_os_mutex_unlock(&watcher->lock);
     sp_os_thread_join(&watcher->thread);
-    sp_waiter_unref(watcher->bell);
-    watcher->bell = NULL;
 }
 
-static void free_watcher(sp_watcher *watcher)
+static void end_watcher(sp_watcher *watcher)
 {
+    if (!watcher->given_up)
+        end_thread(watcher);
+    sp_waiter_unref(watcher->bell);
     sp_os_cond_fini(&watcher->changed);
     sp_os_mutex_fini(&watcher->lock);
     free(watcher);
 }
 
-/* Its sources are polled from now on. It stays in the list, so that no other is made. */
+/* Its sources are polled from now on. It stays in the list, so that no other is made, and keeps the
+ * bell, so that no other group has its address. */
 static void give_up(sp_watcher *watcher)
 {
     sp_reactor *reactor = watcher->reactor;
+    bool has_sources = watcher->ring.count > 0;
     end_thread(watcher);
     watcher->given_up = true;
     while (watcher->ring.count) {
@@ -210,6 +213,8 @@ static void give_up(sp_watcher *watcher)
         sp_source_at(reactor, number)->mode = SP_SOURCE_POLLED;
         sp_poller_add(reactor, number);
     }
+    if (!has_sources)
+        return;
     sp_log_message(
         &reactor->log, SP_LOG_INFO,
         "reactor: this driver's wait for any of several is no good; %s points are polled",
@@ -253,6 +258,21 @@ static sp_watcher *make_watcher(sp_reactor *reactor, sp_waiter *member, const vo
     return made;
 }
 
+/* Those whose device has ended: their bell has failed with it. */
+static void end_dead(sp_reactor *reactor)
+{
+    sp_watcher **at = &reactor->watchers;
+    while (*at) {
+        sp_watcher *watcher = *at;
+        if (watcher->ring.count > 0 || sp_waiter_probe(watcher->bell, UINT64_MAX - 1) >= 0) {
+            at = &watcher->next;
+            continue;
+        }
+        *at = watcher->next;
+        end_watcher(watcher);
+    }
+}
+
 static sp_watcher *find(const sp_reactor *reactor, const void *group)
 {
     sp_watcher *at = reactor->watchers;
@@ -280,8 +300,10 @@ bool sp_watchers_add(sp_reactor *reactor, uint32_t number)
     if (!group)
         return false;
     sp_watcher *watcher = find(reactor, group);
-    if (!watcher)
+    if (!watcher) {
+        end_dead(reactor);
         watcher = make_watcher(reactor, waiter, group);
+    }
     if (!watcher || watcher->given_up || watcher->ring.count >= MOST)
         return false;
     sp_source_at(reactor, number)->u.watcher = watcher;
@@ -331,7 +353,11 @@ static void see_news(sp_watcher *watcher)
     bool is_broken;
     if (!take_news(watcher, &is_broken))
         return;
-    watcher->vain = look_at_all(watcher) ? 0 : watcher->vain + 1;
+    bool is_right = !watcher->is_stale && !watcher->has_closed;
+    if (look_at_all(watcher))
+        watcher->vain = 0;
+    else if (is_right) /* else the news may be of what went meanwhile, as the cancelled do */
+        watcher->vain++;
     if (is_broken || watcher->vain >= VAIN)
         give_up(watcher);
     watcher->is_stale = true; /* it stays out until it gets a list */
@@ -384,9 +410,7 @@ void sp_watchers_end(sp_reactor *reactor)
     while (reactor->watchers) {
         sp_watcher *first = reactor->watchers;
         reactor->watchers = first->next;
-        if (!first->given_up)
-            end_thread(first);
-        free_watcher(first);
+        end_watcher(first);
     }
 }
 

@@ -5,6 +5,7 @@
  */
 #include "vk_case.h"
 
+#include <dirent.h>
 #include <string.h>
 #include <syncpoint/async.h>
 #include <sys/wait.h>
@@ -75,6 +76,39 @@ TEST(the_device_goes_after_the_last_callback)
         sp_vk_semaphore_unref(timeline);
         finish();
     }
+    CHECK_STATUS(sp_reactor_destroy(reactor), SP_OK);
+}
+
+static unsigned count_threads(void)
+{
+    unsigned count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    while (readdir(tasks))
+        count++;
+    closedir(tasks);
+    return count;
+}
+
+/* Threads of devices that have gone do not gather. */
+TEST(many_devices_one_after_the_other)
+{
+    sp_reactor *reactor = make_reactor();
+    unsigned before = 0;
+    for (unsigned round = 0; round < 5; round++) {
+        told one = {{0}, 0, SP_OK};
+        start();
+        sp_vk_semaphore *timeline = make_timeline(0);
+        notify(reactor, timeline, 1, &one);
+        let_it_wait();
+        CHECK_STATUS(sp_vk_semaphore_signal(timeline, 1), SP_OK);
+        wait_told(&one, SP_OK);
+        sp_vk_semaphore_unref(timeline);
+        finish();
+        if (round == 0)
+            before = count_threads();
+    }
+    CHECK(count_threads() <= before + 1);
     CHECK_STATUS(sp_reactor_destroy(reactor), SP_OK);
 }
 
@@ -254,16 +288,22 @@ TEST(F1_forked_while_it_waits)
     finish();
 }
 
-/* ---- Waits that are no good (the double's) ---- */
+/* ---- Waits that are good, and no good (the double's) ---- */
 
-static unsigned bad_calls; /* atomic */
+static unsigned any_calls; /* atomic */
+
+/* That driver's own is known to be no good. */
+static bool any_is_tried(void)
+{
+    return strcmp(options->driver, "nvidia") != 0;
+}
 
 static VKAPI_ATTR VkResult VKAPI_CALL says_yes(VkDevice device, const VkSemaphoreWaitInfo *info,
                                                uint64_t timeout_ns)
 {
     if (!info->flags)
         return hook_real.WaitSemaphores(device, info, timeout_ns);
-    __atomic_add_fetch(&bad_calls, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&any_calls, 1, __ATOMIC_RELAXED);
     return VK_SUCCESS;
 }
 
@@ -273,7 +313,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL has_no_memory(VkDevice device,
 {
     if (!info->flags)
         return hook_real.WaitSemaphores(device, info, timeout_ns);
-    __atomic_add_fetch(&bad_calls, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&any_calls, 1, __ATOMIC_RELAXED);
     return VK_ERROR_OUT_OF_HOST_MEMORY;
 }
 
@@ -282,11 +322,66 @@ static VKAPI_ATTR VkResult VKAPI_CALL spins(VkDevice device, const VkSemaphoreWa
 {
     if (!info->flags)
         return hook_real.WaitSemaphores(device, info, timeout_ns);
-    __atomic_add_fetch(&bad_calls, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&any_calls, 1, __ATOMIC_RELAXED);
     uint64_t end = sp_now_ns() + timeout_ns;
     while (sp_now_ns() < end)
         ;
     return VK_TIMEOUT;
+}
+
+static bool any_reached(VkDevice device, const VkSemaphoreWaitInfo *info)
+{
+    for (uint32_t i = 0; i < info->semaphoreCount; i++) {
+        uint64_t counter = 0;
+        hook_real.GetSemaphoreCounterValue(device, info->pSemaphores[i], &counter);
+        if (counter >= info->pValues[i])
+            return true;
+    }
+    return false;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL is_good(VkDevice device, const VkSemaphoreWaitInfo *info,
+                                              uint64_t timeout_ns)
+{
+    if (!info->flags)
+        return hook_real.WaitSemaphores(device, info, timeout_ns);
+    __atomic_add_fetch(&any_calls, 1, __ATOMIC_RELAXED);
+    uint64_t end = sp_now_ns() + timeout_ns;
+    bool reached = any_reached(device, info);
+    while (!reached && sp_now_ns() < end) {
+        test_sleep_ms(2);
+        reached = any_reached(device, info);
+    }
+    return reached ? VK_SUCCESS : VK_TIMEOUT;
+}
+
+/* The driver tells of values that nobody waits for any more. That is no reason to give it up. */
+TEST(values_of_the_cancelled_are_reached)
+{
+    told last = {{0}, 0, SP_OK};
+    start();
+    HOOK_REPLACE(WaitSemaphores, is_good);
+    sp_vk_semaphore *timeline = make_timeline(0);
+    sp_reactor *reactor = make_reactor();
+    notify(reactor, timeline, 100, &last);
+    for (uint64_t value = 1; value <= 8; value++) {
+        told one = {{0}, 0, SP_OK};
+        sp_ticket ticket = notify(reactor, timeline, value, &one);
+        let_it_wait();
+        CHECK_STATUS(sp_cancel(reactor, ticket), SP_OK);
+        wait_told(&one, SP_ERROR_CANCELLED);
+        CHECK_STATUS(sp_vk_semaphore_signal(timeline, value), SP_OK);
+        let_it_wait();
+    }
+    unsigned before = __atomic_load_n(&any_calls, __ATOMIC_RELAXED);
+    test_sleep_ms(DELAY_MS);
+    CHECK((__atomic_load_n(&any_calls, __ATOMIC_RELAXED) > before) == any_is_tried());
+    CHECK(!flag_is_set(&last.called));
+    CHECK_STATUS(sp_vk_semaphore_signal(timeline, 100), SP_OK);
+    wait_told(&last, SP_OK);
+    CHECK_STATUS(sp_reactor_destroy(reactor), SP_OK);
+    sp_vk_semaphore_unref(timeline);
+    finish();
 }
 
 /* It is given up after a few calls, and what is not signalled is not told. */
@@ -300,14 +395,13 @@ static void check_no_good(PFN_vkWaitSemaphores wait, unsigned most_calls)
     notify(reactor, timeline, 1, &one);
     notify(reactor, timeline, 2, &withheld);
     test_sleep_ms(DELAY_MS);
-    unsigned before = __atomic_load_n(&bad_calls, __ATOMIC_RELAXED);
-    bool is_tried = strcmp(options->driver, "nvidia") != 0; /* its own is known to be no good */
-    CHECK(before <= most_calls && (before > 0) == is_tried);
+    unsigned before = __atomic_load_n(&any_calls, __ATOMIC_RELAXED);
+    CHECK(before <= most_calls && (before > 0) == any_is_tried());
     CHECK(!flag_is_set(&one.called));
     CHECK_STATUS(sp_vk_semaphore_signal(timeline, 1), SP_OK);
     wait_told(&one, SP_OK);
     test_sleep_ms(DELAY_MS);
-    CHECK_EQUAL(__atomic_load_n(&bad_calls, __ATOMIC_RELAXED), before);
+    CHECK_EQUAL(__atomic_load_n(&any_calls, __ATOMIC_RELAXED), before);
     CHECK(!flag_is_set(&withheld.called));
     CHECK_STATUS(sp_reactor_destroy(reactor), SP_OK);
     wait_told(&withheld, SP_ERROR_CANCELLED);
@@ -338,7 +432,7 @@ TEST(a_wait_for_any_that_takes_a_whole_core)
     sp_vk_semaphore *timelines[2] = {make_timeline(0), make_timeline(0)};
     const sp_point points[2] = {timeline_point(timelines[0], 1), timeline_point(timelines[1], 1)};
     CHECK_STATUS(sp_wait_many(points, 2, SP_WAIT_ANY, 100 * MS, NULL), SP_TIMEOUT);
-    CHECK(__atomic_load_n(&bad_calls, __ATOMIC_RELAXED) <= 3);
+    CHECK(__atomic_load_n(&any_calls, __ATOMIC_RELAXED) <= 3);
     for (unsigned i = 0; i < 2; i++) {
         sp_point point = points[i];
         sp_point_unref(&point);
