@@ -3,8 +3,8 @@
  * What the programs of the reactor share: a reactor of the target's drive, and listeners, whose
  * callback notes what it was told.
  *
- * Whatever a case does, these hold in the end: as many callbacks as notifications, no waker left, no
- * primitive, no handle and no thread. And in each callback: the right thread, not inside a call of
+ * Whatever a case does, these hold in the end: as many callbacks as notifications; no waker left,
+ * no primitive, no handle and no thread. And in each callback: the right thread, not inside a call of
  * the library, no other callback of the same reactor.
  */
 #ifndef TESTS_ASYNC_ASYNC_CASE_H
@@ -99,8 +99,8 @@ void flush(void);
 
 /* ---- Threads and handles -------------------------------------------------------------------- */
 
-/* It has a thread of its own, from when the first other one starts, and cannot start any in the child of
- * a fork(). */
+/* It has a thread of its own, from when the first other one starts, and cannot start any in the
+ * child of a fork(). */
 #if defined(__SANITIZE_THREAD__)
 #define THREAD_SANITIZER 1
 #elif defined(__has_feature)
@@ -113,8 +113,8 @@ void flush(void);
 #endif
 
 unsigned thread_count(void);
-/* These fail the case unless there are so many soon: a thread that was joined may still be listed, and
- * the reactor lets go of its own handle after it was raised. */
+/* These fail the case unless there are so many soon: a thread that was joined may still be listed,
+ * and the reactor lets go of its own handle after it was raised. */
 void check_thread_count(unsigned expected);
 void check_handle_count(unsigned expected);
 

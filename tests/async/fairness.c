@@ -123,7 +123,7 @@ TEST(thousands_that_are_polled_beside_one_more)
     source_end(&from);
 }
 
-/* Values of one primitive share what is asked: thousands that are far away cost the near one nothing. */
+/* Values of one primitive share what is asked: thousands far away do not delay a near one. */
 TEST(thousands_of_far_values)
 {
     source from = source_make(SORT_PROBE);

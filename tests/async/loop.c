@@ -229,7 +229,7 @@ static void ask_one_after_the_other(void *user)
     }
 }
 
-/* Each is asked for while the dispatching of the one before ends: nothing else would wake the loop. */
+/* Each is asked for while the dispatching of the one before ends: nothing else would wake us. */
 TEST_NEEDING(no_wake_up_is_lost, ON_LOOP)
 {
     static listener ones[3000];

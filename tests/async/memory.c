@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * No memory, at each place where the reactor asks for some: a clear answer, and no notification lost.
+ * No memory, wherever the reactor asks for some: a clear answer, and no notification lost.
  */
 #include "handle.h"
 #include "support/malloc_double.h"

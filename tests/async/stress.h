@@ -2,8 +2,9 @@
  *
  * What the parts of the stress program share.
  *
- * Threads do at random what can be done: notify, cancel, signal, fail, replace primitives and reactors.
- * All of it is noted before it is done, so that each callback can tell whether what it is told can be.
+ * Threads do at random what can be done: notify, cancel, signal, fail, replace primitives and
+ * reactors. All of it is noted before it is done, so that each callback can tell whether what it is
+ * told can be.
  */
 #ifndef TESTS_ASYNC_STRESS_H
 #define TESTS_ASYNC_STRESS_H
@@ -62,14 +63,14 @@ typedef struct record {
     bool in_the_end;  /* while the reactor was being destroyed                                   */
 } record;
 
-/* Fills the record and notifies; false: nothing came of it. The reactor stays meanwhile: the station is
- * locked, or this is one of its callbacks. */
+/* Fills the record and notifies; false: nothing came of it. The reactor stays meanwhile: the station
+ * is locked, or this is one of its callbacks. */
 bool record_notify(record *self, station *at, test_rng *rng);
 void record_cancel(record *self);
 /* Of one that was called: that all agrees. It is free then. */
 void record_judge(record *self);
 
-/* ---- Stations: reactors that come and go ------------------------------------------------------ */
+/* ---- Stations: reactors that come and go ---------------------------------------------------- */
 
 #define OWN_RECORDS 16 /* of a station: notified, cancelled and judged in its callbacks         */
 
@@ -95,7 +96,7 @@ void stations_make(test_rng *rng);
 void stations_end(void);
 void station_replace(station *self);
 
-/* ---- What came of it -------------------------------------------------------------------------- */
+/* ---- What came of it ------------------------------------------------------------------------ */
 
 /* Something is wrong: tells what, fails the test and lets all threads end. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
