@@ -4,8 +4,8 @@
  * callback notes what it was told.
  *
  * Whatever a case does, these hold in the end: as many callbacks as notifications; no waker left,
- * no primitive, no handle and no thread. And in each callback: the right thread, not inside a call of
- * the library, no other callback of the same reactor.
+ * no primitive, no handle and no thread. And in each callback: the right thread, not inside a call
+ * of the library, no other callback of the same reactor.
  */
 #ifndef TESTS_ASYNC_ASYNC_CASE_H
 #define TESTS_ASYNC_ASYNC_CASE_H

@@ -63,8 +63,8 @@ typedef struct record {
     bool in_the_end;  /* while the reactor was being destroyed                                   */
 } record;
 
-/* Fills the record and notifies; false: nothing came of it. The reactor stays meanwhile: the station
- * is locked, or this is one of its callbacks. */
+/* Fills the record and notifies; false: nothing came of it. The reactor stays meanwhile: its
+ * station is locked, or this is one of its callbacks. */
 bool record_notify(record *self, station *at, test_rng *rng);
 void record_cancel(record *self);
 /* Of one that was called: that all agrees. It is free then. */
