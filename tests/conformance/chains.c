@@ -81,7 +81,7 @@ TEST(chain_has_one_time_budget)
     uint64_t took = sp_now_ns() - start;
     CHECK(took >= budget);
     CHECK(took < budget + PATIENCE_NS);
-    JOIN_NOT_EARLY(&late);
+    worker_join(&late.worker);
     CHECK_STATUS(sp_wait(&one), SP_OK);
     CHECK_STATUS(sp_host_timeline_signal(timeline, 1), SP_OK);
     CHECK_STATUS(sp_wait_timeout(&chain, 0), SP_OK); /* the second is at least probed */
