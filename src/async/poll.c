@@ -13,18 +13,19 @@
 #define WAKE_UP_MOST 30000u
 #define WAKE_UP_PART 8
 
-/* One part of a core in so many, the shortest rest, and the longest one while there are few. */
+/* One part of a core in so many; the shortest rest, and the longest one, so that probes which take long
+ * do not make the others wait for ever. */
 typedef struct pace {
     uint64_t few, many;
-    uint64_t shortest_ns, longest_of_few_ns;
+    uint64_t shortest_ns, longest_of_few_ns, longest_ns;
 } pace;
 
 #define US UINT64_C(1000)
 
 static const pace paces[] = {
-    [SP_PACE_BALANCED] = {30, 50, 100 * US, 250 * US},
-    [SP_PACE_LATENCY] = {8, 8, 20 * US, 60 * US},
-    [SP_PACE_POWER] = {200, 200, 1000 * US, 4000 * US},
+    [SP_PACE_BALANCED] = {30, 50, 100 * US, 250 * US, 20000 * US},
+    [SP_PACE_LATENCY] = {8, 8, 20 * US, 60 * US, 5000 * US},
+    [SP_PACE_POWER] = {200, 200, 1000 * US, 4000 * US, 200000 * US},
 };
 
 void sp_poller_add(sp_reactor *reactor, uint32_t number)
@@ -51,7 +52,7 @@ static void rest(sp_reactor *reactor, uint64_t work_ns)
     const pace *own = &paces[reactor->pace];
     bool few = poller->ring.count <= FEW;
     uint64_t rest_ns = (work_ns + poller->wake_up_ns) * (few ? own->few : own->many);
-    uint64_t longest_ns = few ? own->longest_of_few_ns : UINT64_MAX;
+    uint64_t longest_ns = few ? own->longest_of_few_ns : own->longest_ns;
     poller->next_ns = sp_os_now_ns() + limit(rest_ns, own->shortest_ns, longest_ns);
 }
 

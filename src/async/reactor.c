@@ -4,6 +4,7 @@
  */
 #include "async/reactor.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- Sleeping and waking ---- */
@@ -125,7 +126,8 @@ static size_t turn(sp_reactor *reactor)
     sp_tickets_time_out(reactor, now_ns);
     sp_watchers_settle(reactor);
     size_t count = sp_tickets_run_due(reactor);
-    sp_watchers_resume(reactor);
+    if (!sp_reactor_is_forked(reactor))
+        sp_watchers_resume(reactor);
     return count;
 }
 
@@ -139,6 +141,8 @@ static void cancel_all(sp_reactor *reactor)
     sp_tickets_cancel_all(reactor);
     sp_watchers_end(reactor);
     sp_tickets_run_due(reactor);
+    if (sp_reactor_is_forked(reactor))
+        return;
     see_woken(reactor, taken.woken);
     see_woken(reactor, take(&reactor->inbox).woken);
 }
@@ -157,6 +161,8 @@ static void *run_thread(void *user)
     sp_store64(&reactor->dispatcher, sp_os_thread_self());
     while (!is_ending(reactor)) {
         turn(reactor);
+        if (sp_reactor_is_forked(reactor))
+            return NULL; /* a callback forked, and this is the child */
         sleep_until(reactor, SP_FOREVER);
     }
     cancel_all(reactor);
@@ -171,9 +177,16 @@ static void free_reactor(sp_reactor *reactor)
     free(reactor);
 }
 
+static sp_status fail_in_callback(void)
+{
+    return sp_fail(SP_ERROR_INVALID_STATE, "called from a callback of this very reactor");
+}
+
 /* The child of a fork() has neither the thread, nor a lock that is sure to be free. */
 static sp_status destroy_forked(sp_reactor *reactor)
 {
+    if (sp_load64(&reactor->dispatcher) == sp_os_thread_self())
+        return fail_in_callback();
     sp_tickets_forget(reactor);
     sp_watchers_forget(reactor);
     sp_sources_forget(reactor);
@@ -186,7 +199,7 @@ static sp_status claim(sp_reactor *reactor)
 {
     uint64_t self = sp_os_thread_self();
     if (sp_load64(&reactor->dispatcher) == self)
-        return sp_fail(SP_ERROR_INVALID_STATE, "called from a callback of this very reactor");
+        return fail_in_callback();
     if (!sp_cas64(&reactor->dispatcher, 0, self))
         return sp_fail(SP_ERROR_INVALID_STATE, "another thread dispatches this reactor");
     return SP_OK;
@@ -202,8 +215,7 @@ static void say_ending(sp_reactor *reactor)
 static sp_status end_thread(sp_reactor *reactor)
 {
     if (sp_load64(&reactor->dispatcher) == sp_os_thread_self())
-        return sp_fail(SP_ERROR_INVALID_STATE,
-                       "sp_reactor_destroy: called from a callback of this very reactor");
+        return fail_in_callback();
     say_ending(reactor);
     sp_reactor_ring(reactor);
     sp_os_thread_join(&reactor->thread);
@@ -224,7 +236,7 @@ sp_status sp_reactor_destroy(sp_reactor *reactor)
 {
     if (!reactor)
         return SP_OK;
-    if (reactor->fork_generation != sp_fork_generation)
+    if (sp_reactor_is_forked(reactor))
         return destroy_forked(reactor);
     bool has_thread = reactor->drive == SP_REACTOR_THREAD;
     sp_status status = has_thread ? end_thread(reactor) : end_here(reactor);
@@ -243,7 +255,7 @@ static sp_status fail_system(int error, const char *what)
                           "sp_reactor_create: the system gave none (%s)", what);
 }
 
-static sp_status start(sp_reactor *reactor, const char *name)
+static sp_status start(sp_reactor *reactor)
 {
     int error = sp_os_alarm_init(&reactor->alarm);
     if (error != 0)
@@ -252,7 +264,7 @@ static sp_status start(sp_reactor *reactor, const char *name)
         (void)prepare_sleep(reactor, SP_FOREVER);
         return SP_OK;
     }
-    error = sp_os_thread_start(&reactor->thread, name, run_thread, reactor);
+    error = sp_os_thread_start(&reactor->thread, reactor->name, run_thread, reactor);
     if (error == 0)
         return SP_OK;
     sp_os_alarm_fini(&reactor->alarm);
@@ -271,7 +283,8 @@ static sp_status make(const sp_reactor_desc *desc, sp_reactor **out)
     made->log = desc->log;
     made->fork_generation = sp_fork_generation;
     made->tickets.object_size = sizeof(sp_reactor_ticket);
-    sp_status status = start(made, desc->name ? desc->name : "syncpoint");
+    snprintf(made->name, sizeof(made->name), "%s", desc->name ? desc->name : "syncpoint");
+    sp_status status = start(made);
     if (status == SP_OK) {
         *out = made;
         return SP_OK;
@@ -323,15 +336,28 @@ sp_status sp_reactor_fd(sp_reactor *reactor, sp_pollable *fd)
     return status;
 }
 
+/* While callbacks run the handle is not readable for the time alone: another loop inside one of them,
+ * or another thread's, would be woken for nothing. */
 static sp_status dispatch_until(sp_reactor *reactor, uint64_t deadline_ns)
 {
     hear(reactor, false);
+    sp_os_alarm_set(&reactor->alarm, SP_FOREVER);
     while (turn(reactor) == 0) {
         if (sp_os_now_ns() >= deadline_ns)
             return SP_TIMEOUT;
         sleep_until(reactor, deadline_ns);
     }
     return SP_OK;
+}
+
+/* Edge-triggered loops see a change only: what is left, and what came while another thread was told
+ * that this one dispatches, must be one. */
+static void leave(sp_reactor *reactor)
+{
+    bool nothing = prepare_sleep(reactor, SP_FOREVER);
+    sp_store64(&reactor->dispatcher, 0);
+    if (!nothing || !inbox_is_empty(&reactor->inbox) || sp_os_alarm_rings(&reactor->alarm))
+        sp_os_alarm_ring(&reactor->alarm);
 }
 
 sp_status sp_reactor_dispatch(sp_reactor *reactor, uint64_t timeout_ns)
@@ -343,8 +369,10 @@ sp_status sp_reactor_dispatch(sp_reactor *reactor, uint64_t timeout_ns)
     if (status != SP_OK)
         return status;
     status = dispatch_until(reactor, sp_deadline_ns(timeout_ns));
-    if (!prepare_sleep(reactor, SP_FOREVER))
-        sp_reactor_ring(reactor);
-    sp_store64(&reactor->dispatcher, 0);
+    if (sp_reactor_is_forked(reactor)) {
+        sp_store64(&reactor->dispatcher, 0);
+        return sp_fail_forked();
+    }
+    leave(reactor);
     return status;
 }

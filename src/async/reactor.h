@@ -132,6 +132,7 @@ struct sp_reactor {
     sp_reactor_drive drive;
     sp_pace pace;
     sp_log log;
+    char name[16];
     uint32_t fork_generation;
     sp_os_alarm alarm;
     sp_os_thread thread;
@@ -158,9 +159,14 @@ static inline sp_source *sp_source_at(const sp_reactor *reactor, uint32_t number
     return sp_slab_at(&reactor->sources.slab, number);
 }
 
+static inline bool sp_reactor_is_forked(const sp_reactor *reactor)
+{
+    return reactor->fork_generation != sp_fork_generation;
+}
+
 static inline sp_status sp_reactor_check(const sp_reactor *reactor)
 {
-    return reactor->fork_generation == sp_fork_generation ? SP_OK : sp_fail_forked();
+    return sp_reactor_is_forked(reactor) ? sp_fail_forked() : SP_OK;
 }
 
 /* After something was put into the inbox, without its lock. */

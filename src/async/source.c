@@ -278,14 +278,6 @@ void sp_source_drop(sp_reactor *reactor, uint32_t number, uint32_t ticket_number
 
 /* ---- Looking ---- */
 
-/* Blocking until now begins the wait without blocking. */
-static sp_status begin_wait(sp_waiter *waiter, uint64_t value)
-{
-    uint32_t number = sp_error_number();
-    sp_status status = waiter->ops->block(waiter, value, sp_os_now_ns());
-    return status < 0 ? sp_waiter_keep_error(waiter, value, status, number) : SP_PENDING;
-}
-
 /* Of a slot: SP_OK once it is set or has failed, whatever to. */
 static sp_status ask(sp_waiter *waiter, uint64_t value)
 {
@@ -299,7 +291,7 @@ static sp_status ask(sp_waiter *waiter, uint64_t value)
         return SP_OK;
     sp_status status = sp_waiter_probe(waiter, value);
     if (status == SP_PENDING && sp_waiter_shows_only_to_waits(waiter))
-        return begin_wait(waiter, value);
+        return sp_waiter_begin_wait(waiter, value);
     return status;
 }
 

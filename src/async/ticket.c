@@ -276,6 +276,8 @@ static void run_one(sp_reactor *reactor, uint32_t number)
     sp_reactor_ticket *ticket = sp_ticket_at(reactor, number);
     int fd = ticket->fn ? -1 : sp_point_fd_take(ticket);
     call_back(ticket);
+    if (sp_reactor_is_forked(reactor))
+        return; /* the callback did that: in the child nothing here is ours, and the lock may be held */
     sp_os_mutex_lock(&reactor->inbox.lock);
     sp_ticket_close_locked(reactor, number);
     sp_os_mutex_unlock(&reactor->inbox.lock);
@@ -287,7 +289,7 @@ size_t sp_tickets_run_due(sp_reactor *reactor)
     size_t count = 0;
     uint32_t number = reactor->due.first;
     reactor->due = (sp_ticket_list){0};
-    while (number) {
+    while (number && !sp_reactor_is_forked(reactor)) {
         uint32_t next = sp_ticket_at(reactor, number)->next;
         run_one(reactor, number);
         number = next;

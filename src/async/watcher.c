@@ -233,7 +233,7 @@ static bool start(sp_watcher *watcher, sp_waiter *member)
     }
     watcher->bell = watcher->ops->make_bell(member);
     if (watcher->bell &&
-        sp_os_thread_start(&watcher->thread, "syncpoint-wait", run_thread, watcher) == 0)
+        sp_os_thread_start(&watcher->thread, watcher->reactor->name, run_thread, watcher) == 0)
         return true;
     sp_waiter_unref(watcher->bell);
     sp_os_cond_fini(&watcher->changed);

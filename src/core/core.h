@@ -125,6 +125,9 @@ static inline bool sp_waiter_shows_only_to_waits(const sp_waiter *waiter)
            (waiter->features & (SP_FEATURE_CONSUMING | SP_FEATURE_TO_BEGIN));
 }
 
+/* Starts it so. SP_OK: it is reached. PENDING, or an error; keeps what it learns. */
+sp_status sp_waiter_begin_wait(sp_waiter *waiter, uint64_t value);
+
 /* One more reference, unless the last one is already gone. */
 bool sp_waiter_try_ref(sp_waiter *waiter);
 

@@ -151,24 +151,15 @@ static uint64_t slice_end(const many *m)
     return end < m->deadline_ns ? end : m->deadline_ns;
 }
 
-/* Blocking until now starts the wait without blocking. */
-static sp_status start_wait(sp_waiter *waiter, const sp_point *leaf)
-{
-    if (!sp_waiter_shows_only_to_waits(waiter))
-        return SP_OK;
-    uint64_t target = sp_point_target(leaf);
-    uint32_t number = sp_error_number();
-    sp_status status = waiter->ops->block(waiter, target, sp_os_now_ns());
-    return status < 0 ? sp_waiter_keep_error(waiter, target, status, number) : SP_OK;
-}
-
+/* PENDING: all that show only to waits are waited for. SP_OK: one is reached; else its error. */
 static sp_status start_all_waits(many *m)
 {
-    sp_status status = SP_OK;
-    for (size_t i = 0; i < m->count && status == SP_OK; i++) {
+    sp_status status = SP_PENDING;
+    for (size_t i = 0; i < m->count && status == SP_PENDING; i++) {
+        const sp_point *leaf = m->entries[i].leaf;
         m->index = i;
-        if (m->entries[i].leaf)
-            status = start_wait(m->entries[i].leaf->waiter, m->entries[i].leaf);
+        if (leaf && sp_waiter_shows_only_to_waits(leaf->waiter))
+            status = sp_waiter_begin_wait(leaf->waiter, sp_point_target(leaf));
     }
     return status;
 }
@@ -229,9 +220,9 @@ static sp_status block(many *m)
         return block_on_group(m, first->waiter->ops);
     if (m->mode == SP_WAIT_ANY) {
         sp_status status = start_all_waits(m);
-        if (status == SP_OK)
+        if (status == SP_PENDING)
             sleep_until_woken(m);
-        return status;
+        return status < 0 ? status : SP_OK;
     }
     m->index = m->first_pending;
     return sp_point_block_slice(first, m->deadline_ns, &m->backoff);

@@ -90,6 +90,18 @@ void sp_waiter_unref(sp_waiter *waiter)
         free(failure);
 }
 
+sp_status sp_waiter_begin_wait(sp_waiter *waiter, uint64_t value)
+{
+    uint32_t number = sp_error_number();
+    sp_status status = waiter->ops->block(waiter, value, sp_os_now_ns());
+    if (status < 0)
+        return sp_waiter_keep_error(waiter, value, status, number);
+    if (status != SP_OK)
+        return SP_PENDING;
+    sp_waiter_reached(waiter, value);
+    return sp_waiter_check_failed(waiter, value);
+}
+
 bool sp_waiter_try_ref(sp_waiter *waiter)
 {
     uint32_t refs = sp_load32(&waiter->refs);

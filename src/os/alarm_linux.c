@@ -6,6 +6,7 @@
 #include "os.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -62,6 +63,12 @@ void sp_os_alarm_fini(sp_os_alarm *alarm)
     close_open(alarm->timer);
     close_open(alarm->event);
     close_open(alarm->fd);
+}
+
+bool sp_os_alarm_rings(const sp_os_alarm *alarm)
+{
+    struct pollfd wanted = {.fd = alarm->fd, .events = POLLIN};
+    return poll(&wanted, 1, 0) > 0;
 }
 
 static void add_one(int fd)

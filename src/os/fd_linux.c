@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -76,11 +77,16 @@ int sp_os_sync_file_status(int fd)
 #endif
 }
 
-bool sp_os_fd_is_pollable(int fd)
+/* The kernel's own view: it refuses the others. */
+int sp_os_fd_check_pollable(int fd)
 {
-    struct stat info;
-    return fd >= 0 && fstat(fd, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode) &&
-           !S_ISLNK(info.st_mode) && !S_ISBLK(info.st_mode);
+    struct epoll_event event = {.events = EPOLLIN};
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll < 0)
+        return errno;
+    int error = epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
+    close(epoll);
+    return error;
 }
 
 #define NS_PER_S UINT64_C(1000000000)
@@ -96,18 +102,27 @@ static int poll_until(struct pollfd *wanted, uint64_t deadline_ns)
     return ppoll(wanted, 1, &timeout, NULL);
 }
 
+/* The end of a socket or pipe is readable, too; what was written before it counts. */
+static bool is_at_its_end(int fd, short events)
+{
+    int left = 0;
+    return (events & (POLLHUP | POLLRDHUP)) && ioctl(fd, FIONREAD, &left) == 0 && left == 0;
+}
+
 sp_os_fd_state sp_os_fd_wait(int fd, uint64_t deadline_ns)
 {
-    struct pollfd wanted = {.fd = fd, .events = POLLIN};
+    struct pollfd wanted = {.fd = fd, .events = POLLIN | POLLRDHUP};
     int count;
     do
         count = poll_until(&wanted, deadline_ns);
     while (count < 0 && errno == EINTR);
+    if (count < 0)
+        return SP_OS_FD_NOT_ASKED;
     if (count == 0)
         return SP_OS_FD_PENDING;
-    if (count > 0 && (wanted.revents & POLLIN))
-        return SP_OS_FD_READABLE;
-    return count > 0 && (wanted.revents & POLLHUP) ? SP_OS_FD_HUNG_UP : SP_OS_FD_BROKEN;
+    if (wanted.revents & POLLIN)
+        return is_at_its_end(fd, wanted.revents) ? SP_OS_FD_HUNG_UP : SP_OS_FD_READABLE;
+    return (wanted.revents & (POLLHUP | POLLRDHUP)) ? SP_OS_FD_HUNG_UP : SP_OS_FD_BROKEN;
 }
 
 bool sp_os_fd_is_no_semaphore(const sp_os_fd_kind *kind)

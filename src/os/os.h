@@ -82,6 +82,7 @@ void sp_os_alarm_set(sp_os_alarm *alarm, uint64_t deadline_ns);
 /* It rings, too, while the descriptor is readable, from adding it until it is removed. */
 bool sp_os_alarm_add(sp_os_alarm *alarm, int fd, uint32_t number);
 void sp_os_alarm_remove(sp_os_alarm *alarm, int fd);
+bool sp_os_alarm_rings(const sp_os_alarm *alarm); /* now */
 /* Sleeps until it rings, if `block`; then it is quiet again until it is rung, or set, anew. Tells how
  * many of the added are readable, with their numbers; what has no room is told the next time. */
 size_t sp_os_alarm_wait(sp_os_alarm *alarm, bool block, uint32_t *readable, size_t room);
@@ -120,12 +121,14 @@ typedef enum sp_os_fd_state {
     SP_OS_FD_PENDING,
     SP_OS_FD_READABLE,
     SP_OS_FD_HUNG_UP, /* nobody is left who could make it readable */
-    SP_OS_FD_BROKEN
+    SP_OS_FD_BROKEN,
+    SP_OS_FD_NOT_ASKED /* errno says why */
 } sp_os_fd_state;
 
 /* Waits until the descriptor is no longer pending, or until the deadline; 0: only asks. */
 sp_os_fd_state sp_os_fd_wait(int fd, uint64_t deadline_ns);
-bool sp_os_fd_is_pollable(int fd); /* is readable at times, and not at others */
+/* 0 if it can be readable at times, and not at others; else errno: EPERM or EBADF if it cannot. */
+int sp_os_fd_check_pollable(int fd);
 bool sp_os_fd_is_no_semaphore(const sp_os_fd_kind *kind); /* of a kind that no driver exports */
 bool sp_os_fd_is_character_device(const sp_os_fd_kind *kind);
 int sp_os_fd_duplicate(int fd); /* close-on-exec; -1: errno says why */

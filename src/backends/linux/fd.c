@@ -39,6 +39,9 @@ static sp_status wait_until(const fd_waiter *self, uint64_t deadline_ns)
     case SP_OS_FD_HUNG_UP:
         return sp_fail(SP_ERROR_ABANDONED,
                        "the other end of the file descriptor was closed: nobody can signal it");
+    case SP_OS_FD_NOT_ASKED:
+        return sp_fail_native(SP_ERROR_SYSTEM, SP_BACKEND_CPU, errno, "ppoll",
+                              "the kernel did not say whether the file descriptor is readable");
     default:
         return sp_fail_native(SP_ERROR_FAILED, SP_BACKEND_CPU, 0, "poll",
                               "poll() says that the file descriptor is broken");
@@ -84,9 +87,18 @@ static const sp_fd_ops fd_ops = {
     .descriptor = fd_descriptor,
 };
 
+static sp_status fail_system(int error, const char *call)
+{
+    return sp_fail_native(SP_ERROR_SYSTEM, SP_BACKEND_CPU, error, call,
+                          "sp_fd_point: no file descriptor to be had");
+}
+
 static sp_status check_descriptor(int fd, uint32_t flags)
 {
-    if (!sp_os_fd_is_pollable(fd))
+    int error = sp_os_fd_check_pollable(fd);
+    if (error == EMFILE || error == ENFILE || error == ENOMEM)
+        return fail_system(error, "epoll_create1");
+    if (error != 0)
         return sp_fail(SP_ERROR_INVALID_HANDLE,
                        "sp_fd_point: %d is closed, or of a file that is always readable", fd);
     if ((flags & SP_FD_SYNC_FILE) && !sp_os_fd_is_sync_file(fd))
@@ -103,8 +115,7 @@ static sp_status make(int fd, uint32_t flags, sp_point *out)
     if (made->fd < 0) {
         int error = errno;
         free(made);
-        return sp_fail_native(SP_ERROR_SYSTEM, SP_BACKEND_CPU, error, "fcntl",
-                              "sp_fd_point: no file descriptor to be had");
+        return fail_system(error, "fcntl");
     }
     made->is_sync_file = flags & SP_FD_SYNC_FILE;
     sp_waiter_setup(&made->base, &fd_ops.base);
