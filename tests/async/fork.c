@@ -278,3 +278,50 @@ TEST(F1_fork_while_threads_are_busy)
         source_end(&others[i].from);
     }
 }
+
+/* ---- A callback forks ---- */
+
+typedef struct forking {
+    pid_t child;
+    unsigned calls; /* atomic */
+} forking;
+
+/* The child goes on as the reactor's thread, or returns from the dispatch. */
+static void fork_once(void *user, sp_status status)
+{
+    forking *self = user;
+    (void)status;
+    if (__atomic_add_fetch(&self->calls, 1, __ATOMIC_RELEASE) > 1)
+        return;
+    self->child = fork();
+    if (self->child != 0)
+        return;
+    alarm(20);
+    EXPECT_IN_CHILD(sp_reactor_destroy(reactor), SP_ERROR_INVALID_STATE);
+}
+
+static bool all_called(const void *user)
+{
+    return __atomic_load_n(&((const forking *)user)->calls, __ATOMIC_ACQUIRE) == 3;
+}
+
+TEST(F1_a_callback_forks)
+{
+    const sp_point done = sp_point_cpu();
+    forking self = {0};
+    unsigned before = 0;
+    pid_t parent = getpid();
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_STATUS(sp_notify(reactor, &done, SP_FOREVER, fork_once, &self, NULL), SP_OK);
+    if (drive == SP_REACTOR_LOOP) {
+        sp_status status = sp_reactor_dispatch(reactor, SP_FOREVER);
+        before = self.calls;
+        if (getpid() != parent)
+            _exit(status == SP_ERROR_FORKED && before == 1 ? 0 : 1);
+    }
+    CHECK(go_on_until(reactor, all_called, &self));
+    check_child(self.child);
+    listener later = {0}; /* the child took nothing from us */
+    listen(&later, &done, SP_FOREVER);
+    CHECK_HEARD(&later, SP_OK);
+}

@@ -13,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,9 +91,10 @@ TEST(H5_what_is_no_such_descriptor)
 {
     sp_point point = test_marked_point();
     int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
-        folder = open("/", O_RDONLY | O_CLOEXEC), event = open_eventfd();
+        folder = open("/", O_RDONLY | O_CLOEXEC), null = open("/dev/null", O_RDONLY | O_CLOEXEC),
+        path = open("/dev/zero", O_PATH | O_CLOEXEC), event = open_eventfd();
     unsigned before = census_open_handles();
-    const int wrong[] = {-1, -2, 1 << 20, file, folder};
+    const int wrong[] = {-1, -2, 1 << 20, file, folder, null, path};
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         CHECK_ERROR(sp_fd_point(wrong[i], 0, &point), SP_ERROR_INVALID_HANDLE);
         CHECK_ERROR(sp_fd_point(wrong[i], SP_FD_ADOPT, &point), SP_ERROR_INVALID_HANDLE);
@@ -105,6 +107,8 @@ TEST(H5_what_is_no_such_descriptor)
     CHECK_HANDLES(before);
     close(file);
     close(folder);
+    close(null);
+    close(path);
     close(event);
 }
 
@@ -135,6 +139,41 @@ TEST(the_other_end_is_closed)
     CHECK_ERROR(sp_poll(&point), SP_ERROR_ABANDONED);
     sp_point_unref(&point);
     close(ends[0]);
+}
+
+/* The end of a socket is readable, and no signal all the same. */
+TEST(the_other_end_of_a_socket_is_closed)
+{
+    for (unsigned written = 0; written < 2; written++) {
+        int ends[2];
+        CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+        sp_point point = point_of(ends[0], SP_FD_ADOPT);
+        CHECK_STATUS(sp_poll(&point), SP_PENDING);
+        CHECK(write(ends[1], "x", written) == (ssize_t)written);
+        close(ends[1]);
+        CHECK_STATUS(sp_wait(&point), written ? SP_OK : SP_ERROR_ABANDONED);
+        sp_point_unref(&point);
+    }
+}
+
+/* A kernel that does not answer is no failure of the point. */
+TEST(the_kernel_does_not_say)
+{
+    struct rlimit limit, none;
+    int fd = open_eventfd();
+    sp_point point = point_of(fd, 0);
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    none = limit;
+    none.rlim_cur = 0; /* ppoll() refuses one descriptor then */
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    CHECK_ERROR(sp_poll(&point), SP_ERROR_SYSTEM);
+    CHECK(sp_last_error()->native_code != 0);
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    CHECK_STATUS(sp_poll(&point), SP_PENDING);
+    raise_fd(fd);
+    CHECK_STATUS(sp_wait(&point), SP_OK);
+    sp_point_unref(&point);
+    close(fd);
 }
 
 TEST(what_was_written_before_the_end_counts)
