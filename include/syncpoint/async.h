@@ -8,7 +8,8 @@
  * Software timelines, slots and primitives that can arm tell the reactor when they are reached; the
  * timelines of one Vulkan device that no other API signals are waited for in one call of the driver
  * for all of them; the rest is polled, each primitive once for all its points, as often as the pace
- * allows. A point that is never reached delays no other.
+ * allows. A point that is never reached delays no other; a probe of a driver's or user's that takes
+ * long delays what is polled besides by as much.
  *
  * Before a device or context object is destroyed, tickets of its points must be resolved: cancel them,
  * and wait for their callbacks. Once the last of these runs, no thread of the reactor is in that device.
@@ -75,11 +76,12 @@ SP_API sp_status sp_reactor_create(const sp_reactor_desc *desc, sp_reactor **out
 /* Ends it: each ticket that is not resolved yet gets SP_ERROR_CANCELLED, once, on the reactor's
  * thread or, where it has none, on this one; handles of sp_point_fd() become readable; threads are
  * joined. A sp_notify() in one of those callbacks is INVALID_STATE. In the child of a fork() it only
- * frees memory and closes handles, and calls nothing back. NULL is allowed.
+ * frees memory and closes handles, and calls nothing back. (A child that a callback made: once that
+ * returns, a thread of the reactor ends there, and sp_reactor_dispatch() is FORKED.) NULL is allowed.
  * Threads: no other call for this reactor may run meanwhile or follow, but for those that its
  *   callbacks make.
- * Blocking: until the callbacks have returned; besides that 20 ms at the most where the drivers keep
- *   their time.
+ * Blocking: until the callbacks have returned, and a thread that waits in a driver has left it, where
+ *   it stays for a slice of 5 ms. Two reactors that destroy each other in callbacks wait for ever.
  * Returns: SP_OK; INVALID_STATE from one of its own callbacks, or while another thread dispatches:
  *   nothing has changed. Since: 0.1 */
 SP_API sp_status sp_reactor_destroy(sp_reactor *reactor);
@@ -92,12 +94,13 @@ SP_API sp_status sp_reactor_destroy(sp_reactor *reactor);
  *   SP_OK                the point is reached;
  *   SP_TIMEOUT           the time is up, and it is neither reached nor failed;
  *   SP_ERROR_CANCELLED   sp_cancel(), or sp_reactor_destroy();
- *   another error        the point failed, as sp_wait() would say, with its cause in
- *                        sp_last_error(); or OUT_OF_MEMORY: it could not be watched.
+ *   another error        what sp_wait() would say, with its cause in sp_last_error(): the point
+ *                        failed, or (recoverable: SYSTEM, OUT_OF_MEMORY) could not be asked or
+ *                        watched now.
  * It may call anything: wait for the same point (which is over, so that does not block), notify,
  * cancel, release the last reference to the point, destroy another reactor. It must not destroy or
- * dispatch its own reactor: both are INVALID_STATE. While it runs, no other callback of this reactor
- * does: keep it short. */
+ * dispatch its own reactor: both are INVALID_STATE; a loop that it runs inside must not wait for the
+ * handle of this reactor. While it runs, no other callback of this reactor does: keep it short. */
 typedef void (*sp_notify_fn)(void *user, sp_status status);
 
 /* Has `fn` called when the point is reached or failed, or the time is up; a point that is so already
@@ -128,8 +131,10 @@ SP_API sp_status sp_cancel(sp_reactor *reactor, sp_ticket ticket);
  * Since: 0.1 */
 SP_API sp_status sp_reactor_fd(sp_reactor *reactor, sp_pollable *fd);
 
-/* Runs the callbacks that are due, on this thread. `timeout_ns`: how long to wait for the first if
- * none is; 0 in a loop that waits for sp_reactor_fd().
+/* Runs the callbacks that are due when it begins, on this thread; a handle of sp_point_fd() that becomes
+ * readable counts as one. For what became due meanwhile sp_reactor_fd() is readable again, with a new
+ * edge. `timeout_ns`: how long to wait for the first if none is; 0 in a loop that waits for
+ * sp_reactor_fd().
  * Blocking: up to `timeout_ns`.
  * Returns: SP_OK: at least one ran; TIMEOUT: none was due in time; INVALID_STATE for a reactor with
  *   a thread of its own, from one of its callbacks, or while another thread dispatches;
@@ -139,7 +144,9 @@ SP_API sp_status sp_reactor_dispatch(sp_reactor *reactor, uint64_t timeout_ns);
 /* ---- A handle for one point ---------------------------------------------------------------- */
 
 /* A handle that becomes and stays readable once the point is reached, has failed, is cancelled or
- * its reactor is destroyed. Only wait for it: do not read from it. sp_point_fd_status() tells which.
+ * its reactor is destroyed. Only wait for it: do not read from it. sp_point_fd_status() tells which,
+ * as long as there is the reactor: who waits for handles while another thread destroys it must know by
+ * other means. sp_cancel() takes its ticket, too.
  * Of a reactor that your own loop drives it becomes readable in sp_reactor_dispatch().
  * Ownership: *fd is the caller's, who may close it at any time; out of a loop it goes before, since
  *   the reactor has a duplicate and epoll would go on with that. *ticket is the caller's, until

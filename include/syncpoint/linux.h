@@ -21,12 +21,12 @@ enum {
 
 /* A point of kind SP_KIND_FD: reached once the descriptor is readable, for good, whoever reads it
  * later. A sync_file whose fence failed fails the point (FAILED, native_code is its error); so does a
- * descriptor that can never become readable because its other end was closed (ABANDONED).
- * What is asked of others while the point is pending (reading from it) is their own business.
+ * descriptor that can never become readable because its other end was closed without a word
+ * (ABANDONED): a pipe, a socket at its end, a socket that is not connected.
  * Ownership: duplicates the descriptor, or takes it with SP_FD_ADOPT. *out is a new reference.
  * Returns: SP_OK; INVALID_ARGUMENT (NULL, unknown flags); INVALID_HANDLE: closed, of a file that is
- *   always readable, or no sync_file though SP_FD_SYNC_FILE says so; OUT_OF_MEMORY; SYSTEM: no free
- *   descriptor.
+ *   always readable or never (files, folders, /dev/null, O_PATH), or no sync_file though
+ *   SP_FD_SYNC_FILE says so; OUT_OF_MEMORY; SYSTEM: no free descriptor.
  * On error: *out is unchanged, the descriptor is still the caller's. Since: 0.1 */
 SP_API sp_status sp_fd_point(int fd, uint32_t flags, sp_point *out);
 

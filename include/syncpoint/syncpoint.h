@@ -501,8 +501,8 @@ typedef struct sp_waiter_ops {
      * (TIMEOUT). Waking early with TIMEOUT is allowed. */
     sp_status (*block)(sp_waiter *waiter, uint64_t value, uint64_t deadline_ns);
 
-    /* Optional, both or none. Waits for any of several use it, and poll with a growing sleep what
-     * has none. From arm() on, wake `waker` when `value` is reached or failed; SP_OK
+    /* Optional, both or none. Waits for any of several and reactors use it, and poll what has none
+     * or refused once. From arm() on, wake `waker` when `value` is reached or failed; SP_OK
      * also if it already is, then wake at once. After disarm() returns, do not touch it. */
     sp_status (*arm)(sp_waiter *waiter, uint64_t value, sp_waker *waker);
     void (*disarm)(sp_waiter *waiter, sp_waker *waker);
