@@ -242,7 +242,7 @@ static double raw_late(void)
 
 static double our_late(sp_reactor *reactor, const bench_timeline *timeline, uint64_t value)
 {
-    notified n;
+    notified n = {0};
     sp_point point = bench_timeline_point(timeline, value);
     bench_notify(reactor, &point, &n);
     sp_point_unref(&point);

@@ -8,6 +8,7 @@ void notified_call(void *user, sp_status status)
 {
     notified *n = user;
     bench_check(status == SP_OK, "a callback tells of a failure");
+    n->seen_word = n->word ? *n->word : 0;
     n->at_ns = bench_now_ns();
     n->thread_ns = bench_thread_ns();
     atomic_store_explicit(&n->called, true, memory_order_release);

@@ -10,6 +10,8 @@
 
 typedef struct notified {
     uint64_t at_ns, thread_ns;
+    volatile unsigned *word; /* Optional: read first of all */
+    unsigned seen_word;
     atomic_bool called; /* written last */
 } notified;
 

@@ -333,13 +333,16 @@ def report_skips(results, patterns):
 
 
 def measure(gpu):
-    """The benchmarks' rows on this GPU, or None."""
+    """The benchmarks' rows on this GPU, and whether all of them are there."""
     rows = LOGS / f"bench-{gpu}.json"
     bench = GPU_VARIANTS[gpu].build / "bench" / "syncpoint-bench"
     rows.unlink(missing_ok=True)
     with open(LOGS / f"bench-{gpu}.log", "w", encoding="utf-8") as file:
-        subprocess.run([str(bench), "--json", str(rows)], stdout=file, stderr=subprocess.STDOUT)
-    return json.loads(rows.read_text(encoding="utf-8")) if rows.exists() else None
+        done = subprocess.run([str(bench), "--json", str(rows)], stdout=file, stderr=subprocess.STDOUT)
+    whole = done.returncode == 0 and rows.exists()
+    if not whole:
+        print(f"the benchmarks did not get to their end: {file.name}")
+    return (json.loads(rows.read_text(encoding="utf-8")) if rows.exists() else None), whole
 
 
 def ask(*command):
@@ -351,7 +354,8 @@ def ask(*command):
 
 
 def write_proof(gpu, results):
-    """What ran on this machine's GPU, with each test and each figure."""
+    """What ran on this machine's GPU, with each test and each figure. False: some are missing."""
+    figures, whole = measure(gpu)
     query = ("nvidia-smi", "--format=csv,noheader", "--id=0")
     proof = {
         "device": ask(*query, "--query-gpu=name"),
@@ -363,11 +367,12 @@ def write_proof(gpu, results):
         "skipped": count(results, "skipped"),
         "tests": {r.name.partition("/")[2]: r.outcome + (": " + r.detail if r.detail else "")
                   for r in sorted(results, key=lambda result: result.name)},
-        "figures": measure(gpu),
+        "figures": figures,
     }
     path = ROOT / "docs" / "proof" / f"{gpu}.json"
     path.write_text(json.dumps(proof, indent=1) + "\n", encoding="utf-8")
     print(f"wrote {path.relative_to(ROOT)}")
+    return whole
 
 
 def parse_arguments():
@@ -409,15 +414,16 @@ def main():
     if refused:
         print(f"{refused} skips are not in tests/allowed-skips.txt")
     built = not any(result.name.endswith("/build") for result in results)
+    whole = True
     if args.gpu and not args.filter and built:
-        write_proof(args.gpu, results)
+        whole = write_proof(args.gpu, results)
     print(f"total time {time.monotonic() - start:.0f} s")
     print(
         f"{count(results, 'passed')} passed, {count(results, 'failed')} failed,"
         f" {count(results, 'skipped')} skipped",
         flush=True,
     )
-    return 1 if refused or not results or count(results, "failed") else 0
+    return 1 if refused or not results or not whole or count(results, "failed") else 0
 
 
 if __name__ == "__main__":
