@@ -246,7 +246,7 @@ static double our_late(sp_reactor *reactor, const bench_timeline *timeline, uint
     sp_point point = bench_timeline_point(timeline, value);
     bench_notify(reactor, &point, &n);
     sp_point_unref(&point);
-    bench_sleep_us(2000);
+    bench_sleep_us(2000 + (unsigned)(value * 7919) % 1000); /* in no step with a poller */
     uint64_t start = bench_now_ns();
     bench_check(bench_timeline_signal(timeline, value) == SP_OK, "the signal");
     notified_wait(&n);
