@@ -91,15 +91,18 @@ VARIANTS = [
     ),
     Variant(
         "valgrind",
-        "the core under valgrind",
+        "the core and the reactor under valgrind",
         GCC,
         EVERYTHING,
-        only=("core",),
+        only=("core", "async"),
         # Chains of 100,000: half a minute each. Shorter ones run the same code, and so do the other
         # fixtures of user-made primitives.
         too_slow=(
             "*_of_100000", "*long_chain*",
             "*conformance custom-probe *", "*conformance custom-one-shot *",
+            # The reactor that a loop drives runs the same code on fewer threads; the stress test takes
+            # an hour; valgrind has an allocator of its own.
+            "*/async/async-* loop *", "*/async/loop-*", "*/async/async-stress *", "*/async/async-memory *",
         ),
         setup="valgrind",
         timeouts=10,
