@@ -5,10 +5,10 @@
  *   sp_reactor_create(NULL, &reactor);
  *   sp_notify(reactor, &point, SP_TIMEOUT_DEFAULT, frame_is_ready, frame, NULL);
  *
- * Software timelines, slots and primitives that can arm tell the reactor when they are reached; the
- * timelines of one Vulkan device that no other API signals are waited for in one call of the driver
- * for all of them; the rest is polled, each primitive once for all its points, as often as the pace
- * allows. A point that is never reached delays no other; a probe of a driver's or user's that takes
+ * Software timelines, slots, file descriptors and primitives that can arm tell the reactor when they
+ * are reached; the timelines of one Vulkan device that no other API signals are waited for in one call
+ * of the driver for all of them, where that is better than polling; the rest is polled, each primitive
+ * once for all its points, as often as the pace allows. A point that is never reached delays no other; a probe of a driver's or user's that takes
  * long delays what is polled besides by as much.
  *
  * Before a device or context object is destroyed, tickets of its points must be resolved: cancel them,

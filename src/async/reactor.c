@@ -141,10 +141,6 @@ static void cancel_all(sp_reactor *reactor)
     sp_tickets_cancel_all(reactor);
     sp_watchers_end(reactor);
     sp_tickets_run_due(reactor);
-    if (sp_reactor_is_forked(reactor))
-        return;
-    see_woken(reactor, taken.woken);
-    see_woken(reactor, take(&reactor->inbox).woken);
 }
 
 static bool is_ending(sp_reactor *reactor)

@@ -291,7 +291,7 @@ static sp_status ask(sp_waiter *waiter, uint64_t value)
         return SP_OK;
     sp_status status = sp_waiter_probe(waiter, value);
     if (status == SP_PENDING && sp_waiter_shows_only_to_waits(waiter))
-        return sp_waiter_begin_wait(waiter, value);
+        return sp_waiter_block(waiter, value, sp_os_now_ns());
     return status;
 }
 

@@ -125,8 +125,8 @@ static inline bool sp_waiter_shows_only_to_waits(const sp_waiter *waiter)
            (waiter->features & (SP_FEATURE_CONSUMING | SP_FEATURE_TO_BEGIN));
 }
 
-/* Starts it so. SP_OK: it is reached. PENDING, or an error; keeps what it learns. */
-sp_status sp_waiter_begin_wait(sp_waiter *waiter, uint64_t value);
+/* Of a waiter with block(). SP_OK: it is reached. PENDING, or an error; keeps what it learns. */
+sp_status sp_waiter_block(sp_waiter *waiter, uint64_t value, uint64_t deadline_ns);
 
 /* One more reference, unless the last one is already gone. */
 bool sp_waiter_try_ref(sp_waiter *waiter);

@@ -119,16 +119,10 @@ sp_status sp_point_block_slice(const sp_point *leaf, uint64_t deadline_ns, sp_ba
         sp_backoff_sleep(backoff, deadline_ns);
         return SP_OK;
     }
-    uint64_t target = sp_point_target(leaf);
-    uint32_t number = sp_error_number();
-    sp_status status = waiter->ops->block(waiter, target, slice_end);
-    if (status == SP_OK)
-        sp_waiter_reached(waiter, target);
-    else if (status < 0)
-        return sp_waiter_keep_error(waiter, target, status, number);
-    else
+    sp_status status = sp_waiter_block(waiter, sp_point_target(leaf), slice_end);
+    if (status == SP_PENDING)
         sp_pause_between_slices(deadline_ns);
-    return SP_OK;
+    return status < 0 ? status : SP_OK;
 }
 
 static bool waiting(sp_status status)

@@ -159,7 +159,7 @@ static sp_status start_all_waits(many *m)
         const sp_point *leaf = m->entries[i].leaf;
         m->index = i;
         if (leaf && sp_waiter_shows_only_to_waits(leaf->waiter))
-            status = sp_waiter_begin_wait(leaf->waiter, sp_point_target(leaf));
+            status = sp_waiter_block(leaf->waiter, sp_point_target(leaf), sp_os_now_ns());
     }
     return status;
 }

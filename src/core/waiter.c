@@ -90,10 +90,10 @@ void sp_waiter_unref(sp_waiter *waiter)
         free(failure);
 }
 
-sp_status sp_waiter_begin_wait(sp_waiter *waiter, uint64_t value)
+sp_status sp_waiter_block(sp_waiter *waiter, uint64_t value, uint64_t deadline_ns)
 {
     uint32_t number = sp_error_number();
-    sp_status status = waiter->ops->block(waiter, value, sp_os_now_ns());
+    sp_status status = waiter->ops->block(waiter, value, deadline_ns);
     if (status < 0)
         return sp_waiter_keep_error(waiter, value, status, number);
     if (status != SP_OK)

@@ -312,6 +312,7 @@ proctype dispatcher()
     detach(0);
     detach(1);
     detach(2);
+    /* The code frees the slab as a whole. Here each is put back, so that the end can count them. */
     see_woken();
     take();
     see_woken();
